@@ -133,6 +133,7 @@ async def test_what_is_wrong_is_said_by_its_pointer(ann: Person, changes: dict[s
     assert (await ann.get(rules_of(ann))).json["version"] == 0
 
 
+@pytest.mark.one_daemon
 async def test_rules_that_take_too_long_to_look_at_are_refused_and_simple_ones_take_no_process(
     ann: Person, house: House
 ) -> None:

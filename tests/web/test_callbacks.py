@@ -76,6 +76,7 @@ async def broken(*_: object) -> str:
     raise SealBroken
 
 
+@pytest.mark.one_daemon
 async def test_a_packed_answer_is_read_as_a_large_one_away_from_everybody(
     ann: Person, far: FarSide, house: House
 ) -> None:

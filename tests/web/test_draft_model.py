@@ -109,6 +109,7 @@ async def test_a_company_asks_the_model_so_often_in_a_minute(house: House, far: 
     assert len(far.seen) == 2
 
 
+@pytest.mark.one_daemon
 async def test_few_are_asked_at_once(ann: Person, far: FarSide) -> None:
     far.open.clear()
     asking = [asyncio.ensure_future(drafted(ann)) for _ in range(8)]

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from daemon.model.actions import ActionQuery
     from daemon.model.people.credentials import AddedKey
     from daemon.model.webhooks import WebhookReplaced
-    from daemon.stores.database import Database, Row
+    from daemon.stores.database import Database
 
 ACTIONS = Table("actions", ActionRow, ("company_id", "run_id"), beside=("taken_at", "held_at"))
 HOLDS = Table("action_holds", BudgetHold, ("company_id", "rule", "scope", "run_id"))
@@ -98,10 +98,14 @@ _LAPSED = (
     "WHERE action_joins.agent_id = '' AND reserved_at < $1 "
     f"AND (status IS NULL OR status IN {_ENDED}) ORDER BY reserved_at LIMIT {DROP_MAX}"
 )
-_IN_DOUBT = (
-    "SELECT run_id FROM actions WHERE company_id = $1 AND fingerprint = $2 AND outcome = 'unknown' "
-    "ORDER BY run_id DESC LIMIT 1"
+_CLAIMED = (
+    "SELECT action_joins.run_id, reserved_at, status, request, (SELECT run_id FROM actions WHERE company_id = $1 "
+    "AND fingerprint = $3 AND outcome = 'unknown' ORDER BY run_id DESC LIMIT 1) FROM (SELECT 1) AS one "
+    "LEFT JOIN action_joins ON action_joins.company_id = $1 AND action_joins.agent_id = $2 "
+    "AND action_joins.fingerprint = $3 LEFT JOIN actions ON actions.company_id = $1 "
+    "AND actions.run_id = action_joins.run_id"
 )
+"""Who has claimed a call, and the newest action by which it may have happened: one row."""
 _HITS = "SELECT rule, decision, count(*) FROM actions WHERE company_id = $1 AND created_at > $2 GROUP BY rule, decision"
 _DOCUMENT = "SELECT document FROM action_templates WHERE company_id = $1 AND digest = $2"
 
@@ -218,7 +222,7 @@ async def join_action(db: Database, join: ActionJoin) -> str | None:
 
     An agent's claim lasts until its result is taken, one of anybody until the run has ended.
     """
-    found = await _claim(db, join)
+    found = await _claim(db, join, doubts=False)
     return None if found.own else found.run_id
 
 
@@ -227,26 +231,26 @@ async def claim_call(db: Database, join: ActionJoin) -> Joined:
 
     None is claimed while the same call may have happened.
     """
-    doubtful = await db.value(_IN_DOUBT, join.company_id, join.fingerprint)
-    return await _claim(db, join) if doubtful is None else Joined(doubtful, own=False, doubtful=True)
+    return await _claim(db, join, doubts=True)
 
 
-async def _claim(db: Database, join: ActionJoin) -> Joined:
+async def _claim(db: Database, join: ActionJoin, *, doubts: bool) -> Joined:
     key = (join.company_id, join.agent_id, join.fingerprint)
     await _lock(db, "join", *key)
-    row = await db.row(_JOINED, *key)
-    if row is not None and row[0] == join.run_id:  # to ask for it again makes it last no longer
+    claimed, reserved_at, status, request, doubtful = await db.row(_CLAIMED, *key) or (None,) * 5
+    if doubts and doubtful is not None:
+        return Joined(str(doubtful), own=False, doubtful=True)
+    if claimed == join.run_id:  # to ask for it again makes it last no longer
         return Joined(join.run_id, own=True)
-    if row is not None and _lasts(row, join):
-        return Joined(str(row[0]), own=row[2] is None and row[3] == join.request != "")
+    if claimed is not None and _lasts(reserved_at, status, join):
+        return Joined(str(claimed), own=status is None and request == join.request != "")
     await JOINS.put(db, join)
     return Joined(join.run_id, own=True)
 
 
-def _lasts(row: Row, join: ActionJoin) -> bool:
-    reserved_at, status = row[1:3]
+def _lasts(reserved_at: str, status: str | None, join: ActionJoin) -> bool:
     if status is None:
-        return bool(reserved_at > iso(join.reserved_at - RESERVED))
+        return reserved_at > iso(join.reserved_at - RESERVED)
     return bool(join.agent_id) or status not in _ENDED
 
 

@@ -9,6 +9,7 @@ from daemon.model.people.changes import ChangeDecided, StoredChange, TooManyChan
 from daemon.stores.rows import bounded
 from daemon.stores.table import Table
 from daemon.stores.tables.company_log import log
+from daemon.stores.tables.people.settings import note
 from daemon.stores.tables.receipts import add_receipt
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ async def add_gated_change(
     if await db.value(_OPEN, one.company_id, at) >= most:
         raise TooManyChanges
     await CHANGES.insert(db, one)
+    await note(db, one.company_id)
 
 
 async def gated_change(db: Database, company_id: str, change_id: str) -> StoredChange | None:
@@ -54,3 +56,4 @@ async def decide_change(db: Database, decision: ChangeDecision, at: str) -> None
     await log(db, decision.logged)  # locks in the order of all that change rights
     if not await CHANGES.replace(db, decision.change, status="open"):
         raise ChangeDecided
+    await note(db, decision.change.company_id)
