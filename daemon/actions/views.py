@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from actors.core.run import Run, Visit
-from daemon.model.actions import ActionRow, action_row
+from daemon.model.actions import ActionRow, action_outcome
 
 
 def action_json(run: Run, gate: dict[str, Any] | None) -> dict[str, Any]:
     """An action, with its open gate as JSON."""
-    facts, row = run.action, action_row(run)
-    assert facts is not None and row is not None  # noqa: S101, PT018 - it is an action
+    facts = run.action
+    assert facts is not None  # noqa: S101 - it is an action
     call = made(run)
     answered = next((one for one in reversed((*run.trace, *run.open)) if one.calls and one.status == "done"), None)
     return {
         "id": run.id,
         "kind": "action",
         "status": run.status,
-        "outcome": row.outcome,
+        "outcome": action_outcome(run),
         "tool": facts.tool,
         "server": facts.server,
         "arguments": run.inputs if facts.asked is None else facts.asked,

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 PORT_MAX = 65_535
+URLS_KEPT = 512
 _NEVER_IN_A_URL = re.compile(r"[\x00-\x20\x7f\"<>\\^`{|}]")
 
 
@@ -39,6 +40,7 @@ class BadUrl(ValueError):
     """The text is no URL that may be called; the message says why."""
 
 
+@lru_cache(maxsize=URLS_KEPT)
 def parse_url(text: str) -> URL:
     """Parse a URL, unchanged when it is ASCII; BadUrl when it must never be called."""
     if _NEVER_IN_A_URL.search(text):
@@ -64,6 +66,7 @@ def parse_url(text: str) -> URL:
     return url
 
 
+@lru_cache(maxsize=URLS_KEPT)
 def origin(text: str) -> tuple[str, str, int]:
     """Scheme, host and port in a form in which equal origins compare equal; BadUrl when invalid."""
     url = parse_url(text)
@@ -378,6 +381,7 @@ def _parsed(address: str) -> Address:
     return ip_address(address.partition("%")[0])
 
 
+@lru_cache(maxsize=1_024)
 def is_address(host: str) -> bool:
     try:
         ip_address(host)

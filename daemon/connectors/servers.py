@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple, get_args
 
+from msgspec.structs import asdict
+
 from actors.core.calls import AuthType, Connector, Connectors, StoredBinding
 from actors.core.messages import kept_kind
 from actors.core.people import ByKind
@@ -126,9 +128,7 @@ class WithServers(dict[str, Connector]):
         server = self._servers.get(key.partition(TOOL)[0]) if TOOL in key else None
         if server is None:
             return super().get(key, default)
-        one = connector_of(server, key)
-        names = (name for name in Connector.__struct_fields__)
-        return StoredBinding(**{name: getattr(one, name) for name in names}, changed_by=server.changed_by)
+        return StoredBinding(**asdict(connector_of(server, key)), changed_by=server.changed_by)
 
 
 class McpServers:

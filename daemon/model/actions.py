@@ -69,7 +69,7 @@ def action_row(run: Run) -> ActionRow | None:
         server=None if facts.server is None else _text(facts.server),
         way=facts.way,
         status=run.status,
-        outcome=_outcome(run),
+        outcome=action_outcome(run),
         rule=facts.rule.id,
         rule_version=facts.rule.version,
         decision=facts.decision,
@@ -92,7 +92,8 @@ def _visit(run: Run) -> Visit | None:
     return next((one for one in reversed((*run.trace, *run.open)) if one.calls), None)
 
 
-def _outcome(run: Run) -> str | None:
+def action_outcome(run: Run) -> str | None:
+    """What came of an action so far, or that nobody knows; None while it goes on."""
     visit = _visit(run)
     if visit is not None and _in_doubt(run, visit):
         return UNKNOWN

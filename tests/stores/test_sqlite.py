@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 import shutil
 import sqlite3
@@ -20,7 +21,8 @@ from daemon.keys.keyring import KeyRing, write_ring
 from daemon.model import DiskFull, GroupEdit, RunQuery, SchemaMismatch
 from daemon.model.audit_events import GroupChanged, Logged
 from daemon.model.retention.records import StoredRedaction
-from daemon.stores.sqlite import connection
+from daemon.stores.sqlite import connection, journal
+from daemon.stores.sqlite.database import Rows, _statement
 from daemon.stores.sqlite.engine import LOG_BYTES_MAX
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.stores.tables.lists import search
@@ -504,3 +506,19 @@ async def test_runs_whose_clock_is_due_are_found_without_those_that_have_none(tm
     with closing(sqlite3.connect(tmp_path / "penstock.db")) as db:
         plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {statement.replace('$', '?')}", values)]
     assert any("runs_by_clock" in line for line in plan), plan
+
+
+GIVEN = re.compile(r"SCAN (?:\d+ )?(?:CONSTANT ROWS?|asked|new)")
+WRITTEN_TOGETHER = {name: one for name, one in vars(journal).items() if isinstance(one, Rows)}
+
+
+@pytest.mark.parametrize("count", [1, 2, 64])
+@pytest.mark.parametrize("name", WRITTEN_TOGETHER)
+async def test_what_commits_write_together_looks_at_no_rows_of_others(tmp_path: Path, name: str, count: int) -> None:
+    async with SqliteStore.open(tmp_path / "penstock.db"):
+        pass
+    rows = WRITTEN_TOGETHER[name]
+    with closing(sqlite3.connect(tmp_path / "penstock.db")) as db:
+        asked = db.execute(f"EXPLAIN QUERY PLAN {_statement(rows, count)}", [None] * rows.columns * count)
+        plan = [row[3] for row in asked]
+    assert [line for line in plan if line.startswith("SCAN") and not GIVEN.fullmatch(line)] == []

@@ -60,14 +60,29 @@ _SNAPSHOT = Rows(
     "ON CONFLICT (run) DO UPDATE SET version = excluded.version, schema = excluded.schema, "
     "mac = excluded.mac, body = excluded.body",
 )
-_CLOSE_GATES = Rows("DELETE FROM open_gates WHERE (company_id, run_id) IN (", columns=2, after=")")
+# `IN` with several rows of VALUES looks at a whole table: what is deleted is joined in this order.
+_CLOSE_GATES = Rows(
+    "DELETE FROM open_gates WHERE number IN (SELECT number FROM (",
+    columns=2,
+    after=") AS asked CROSS JOIN open_gates ON company_id = asked.column1 AND run_id = asked.column2)",
+)
 _OPEN_GATES = Rows(f"INSERT INTO open_gates ({OPEN_GATE})", columns=11)
-_FORGET_READERS = Rows("DELETE FROM run_readers WHERE (company_id, run_id, kind) IN (", columns=3, after=")")
+_FORGET_READERS = Rows(
+    "DELETE FROM run_readers WHERE (company_id, run_id, kind, name) IN (SELECT company_id, run_id, kind, name FROM (",
+    columns=3,
+    after=") AS asked CROSS JOIN run_readers ON company_id = asked.column1 AND run_id = asked.column2 "
+    "AND kind = asked.column3)",
+)
 _ADD_READERS = Rows(f"INSERT INTO run_readers ({RUN_READER})", columns=5, after="ON CONFLICT DO NOTHING")
 _PUT_ACTIONS = Rows(
     f"INSERT INTO actions ({actions.ACTION})", columns=len(actions.ACTIONS.columns), after=actions.AFTER
 )
-_DROP_HOLDS = Rows("DELETE FROM action_holds WHERE (company_id, run_id) IN (", columns=2, after=")")
+_DROP_HOLDS = Rows(
+    "DELETE FROM action_holds WHERE (company_id, rule, scope, run_id) IN "
+    "(SELECT company_id, rule, scope, run_id FROM (",
+    columns=2,
+    after=") AS asked CROSS JOIN action_holds ON company_id = asked.column1 AND run_id = asked.column2)",
+)
 _LATER = "CASE WHEN snapshots.version < commits.version THEN"
 _LAST = (
     "(SELECT head FROM commits AS last WHERE last.company_id = runs.company_id AND last.run_id = runs.id "
@@ -175,11 +190,11 @@ def append_all(db: sqlite3.Connection, appends: Sequence[SqliteAppend]) -> None:
 
 def _put_what_some_have(db: sqlite3.Connection, appends: Sequence[SqliteAppend]) -> None:
     """Write what lists have to know of readers, and of actions, whose holds end as they begin."""
-    read = [(one.commit.run, one.commit.reading) for one in appends if one.commit.reading is not None]
-    _FORGET_READERS.write(db, [(run.company_id, run.id, kind) for run, reading in read for kind in reading.kinds])
-    _ADD_READERS.write(
-        db, [(run.company_id, run.id, *reader_row(row)) for run, reading in read for row in reading.rows]
-    )
+    read = [(one.commit, one.commit.reading) for one in appends if one.commit.reading is not None]
+    moved = [(one.run, reading) for one, reading in read if one.expected_version > 0]
+    _FORGET_READERS.write(db, [(run.company_id, run.id, kind) for run, reading in moved for kind in reading.kinds])
+    rows = [(one.run.company_id, one.run.id, *reader_row(row)) for one, reading in read for row in reading.rows]
+    _ADD_READERS.write(db, rows)
     acting = [one for one in appends if one.action is not None]
     _PUT_ACTIONS.write(db, [actions.ACTIONS.to_row(one.action) for one in acting if one.action is not None])
     began = [one.commit.run for one in acting if one.commit.expected_version == 0]

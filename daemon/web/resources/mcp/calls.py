@@ -18,7 +18,7 @@ from daemon.actions.deciding import Held
 from daemon.actions.views import action_json
 from daemon.connectors.mcp import EVENTS, SESSION, LiveCall, data_of, event_of
 from daemon.connectors.servers import effect_of, tier_of
-from daemon.model.actions import UNKNOWN, ActionJoin, action_row
+from daemon.model.actions import UNKNOWN, ActionJoin, action_outcome
 from daemon.model.budgets import BudgetExceeded
 from daemon.runtime.clock import new_id
 from daemon.runtime.json_codec import NotJson, dumps, loads
@@ -333,9 +333,7 @@ def _shifted(caller: Caller, event: bytes) -> bytes:
 
 
 def _is_settled(run: Run) -> bool:
-    if run.status in ("completed", "failed", "cancelled"):
-        return True
-    return (row := action_row(run)) is not None and row.outcome is not None
+    return run.status in ("completed", "failed", "cancelled") or action_outcome(run) is not None
 
 
 async def _said(caller: Caller, run: Run | None) -> bytes:
@@ -343,7 +341,7 @@ async def _said(caller: Caller, run: Run | None) -> bytes:
     services, asked, run_id = caller.asked.request.app[SERVICES], caller.asked, caller.run_id
     if run is None:  # another request has claimed the call, and may have ended before it began
         return dumps(tool_error(asked, BEGINS))
-    outcome = None if (row := action_row(run)) is None else row.outcome
+    outcome = action_outcome(run)
     if not _is_settled(run) or outcome == UNKNOWN or not caller.is_there:
         await _leave(caller)
         if outcome == UNKNOWN:
