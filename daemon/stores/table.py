@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, cached_property
+from operator import attrgetter
 from types import UnionType
 from typing import Any, Generic, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -103,7 +104,10 @@ class Table(Generic[T]):
         return f"SELECT {self.names} FROM {self.name}"  # noqa: S608 - names of our own
 
     def to_row(self, one: T) -> Row:
-        return tuple(value for name, part in self._parts.items() for value in part.encode(getattr(one, name)))
+        row = [*self._fields(one)]
+        for at, part in self._encoded:
+            row[at : at + 1] = part.encode(row[at])
+        return tuple(row)
 
     def values(self, one: T) -> dict[str, Any]:
         """The stored values by column."""
@@ -148,6 +152,16 @@ class Table(Generic[T]):
     def note(self, db: Database) -> str:
         """What an UPDATE sets beside, so that other daemons find the row."""
         return f", {self.noted} = clock_timestamp()" if self.noted and db.dialect == "postgres" else ""
+
+    @cached_property
+    def _fields(self) -> Callable[[T], Row]:
+        return attrgetter(*self._parts)
+
+    @cached_property
+    def _encoded(self) -> Sequence[tuple[int, Part]]:
+        """The fields that are not stored as they are, the last first: some have several columns."""
+        parts = [*enumerate(self._parts.values())]
+        return [(at, part) for at, part in reversed(parts) if part.group is not None or any(part.codecs)]
 
     @cached_property
     def _parts(self) -> dict[str, Part]:

@@ -519,6 +519,9 @@ async def test_what_commits_write_together_looks_at_no_rows_of_others(tmp_path: 
         pass
     rows = WRITTEN_TOGETHER[name]
     with closing(sqlite3.connect(tmp_path / "penstock.db")) as db:
-        asked = db.execute(f"EXPLAIN QUERY PLAN {_statement(rows, count)}", [None] * rows.columns * count)
+        asked = db.execute(
+            f"EXPLAIN QUERY PLAN {_statement(rows, count)}",
+            [None] * rows.columns * count,
+        )
         plan = [row[3] for row in asked]
     assert [line for line in plan if line.startswith("SCAN") and not GIVEN.fullmatch(line)] == []

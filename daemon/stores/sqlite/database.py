@@ -60,7 +60,7 @@ class SqliteDatabase:
     async def insert(self, into: str, rows: Sequence[Row], *, skip_known: bool = False) -> None:
         if rows:
             known = "ON CONFLICT DO NOTHING" if skip_known else ""
-            Rows(f"INSERT INTO {into}", len(rows[0]), known).write(self.connection, rows)
+            _inserting(into, len(rows[0]), known).write(self.connection, rows)
 
     async def run_by_size(self, company_id: str, size: int, work: Callable[[], T]) -> T:  # noqa: ARG002 - in a thread already
         return work()
@@ -88,7 +88,7 @@ def numbered(statement: str) -> str:
     return re.sub(r"\$(\d)", r"?\1", statement)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Rows:
     """A statement around a list of VALUES, each row with the same number of columns.
 
@@ -103,7 +103,7 @@ class Rows:
         if not rows:
             return 0
         written = 0
-        for cursor in self._run(db, rows):
+        for cursor in (db.execute(_statement(self, 1), rows[0]),) if len(rows) == 1 else self._run(db, rows):
             written += cursor.rowcount
             reach("between-statements")
         return written
@@ -123,3 +123,8 @@ class Rows:
 def _statement(rows: Rows, size: int) -> str:
     row = f"({', '.join('?' * rows.columns)})"
     return f"{rows.before} VALUES {', '.join([row] * size)} {rows.after}"
+
+
+@lru_cache(maxsize=256)
+def _inserting(into: str, columns: int, known: str) -> Rows:
+    return Rows(f"INSERT INTO {into}", columns, known)

@@ -190,11 +190,16 @@ def append_all(db: sqlite3.Connection, appends: Sequence[SqliteAppend]) -> None:
 
 def _put_what_some_have(db: sqlite3.Connection, appends: Sequence[SqliteAppend]) -> None:
     """Write what lists have to know of readers, and of actions, whose holds end as they begin."""
-    read = [(one.commit, one.commit.reading) for one in appends if one.commit.reading is not None]
-    moved = [(one.run, reading) for one, reading in read if one.expected_version > 0]
-    _FORGET_READERS.write(db, [(run.company_id, run.id, kind) for run, reading in moved for kind in reading.kinds])
-    rows = [(one.run.company_id, one.run.id, *reader_row(row)) for one, reading in read for row in reading.rows]
-    _ADD_READERS.write(db, rows)
+    forgotten: list[Row] = []
+    readers: list[Row] = []
+    for one in appends:
+        if (reading := one.commit.reading) is not None:
+            key = (one.commit.run.company_id, one.commit.run.id)
+            readers += [(*key, *reader_row(row)) for row in reading.rows]
+            if one.commit.expected_version > 0:
+                forgotten += [(*key, kind) for kind in reading.kinds]
+    _FORGET_READERS.write(db, forgotten)
+    _ADD_READERS.write(db, readers)
     acting = [one for one in appends if one.action is not None]
     _PUT_ACTIONS.write(db, [actions.ACTIONS.to_row(one.action) for one in acting if one.action is not None])
     began = [one.commit.run for one in acting if one.commit.expected_version == 0]
