@@ -22,9 +22,10 @@ from daemon.model import DiskFull, GroupEdit, RunQuery, SchemaMismatch
 from daemon.model.audit_events import GroupChanged, Logged
 from daemon.model.retention.records import StoredRedaction
 from daemon.stores.sqlite import connection, journal
-from daemon.stores.sqlite.database import Rows, _statement
+from daemon.stores.sqlite.database import Rows, _statement, numbered
 from daemon.stores.sqlite.engine import LOG_BYTES_MAX
 from daemon.stores.sqlite.store import SqliteStore
+from daemon.stores.tables.agents import actions
 from daemon.stores.tables.lists import search
 from daemon.stores.tables.runs import listing
 from tests.histories import (
@@ -525,3 +526,23 @@ async def test_what_commits_write_together_looks_at_no_rows_of_others(tmp_path: 
         )
         plan = [row[3] for row in asked]
     assert [line for line in plan if line.startswith("SCAN") and not GIVEN.fullmatch(line)] == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "index"),
+    [
+        (actions._CLAIMED, "actions_in_doubt (company_id=? AND outcome=? AND fingerprint=?)"),
+        (actions._SPENT, "actions_spent (company_id=? AND rule=? AND spent_at>?)"),
+        (actions._SPENT_BY_AGENT, "actions_spent_by_agent (company_id=? AND rule=? AND agent=? AND spent_at>?)"),
+        (actions._HITS, "actions_by_rule (company_id=?)"),
+    ],
+)
+async def test_what_actions_are_decided_by_is_found_in_an_index_alone(
+    tmp_path: Path, statement: str, index: str
+) -> None:
+    async with SqliteStore.open(tmp_path / "penstock.db"):
+        pass
+    with closing(sqlite3.connect(tmp_path / "penstock.db")) as db:
+        count = len({*re.findall(r"\$\d", statement)})
+        plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {numbered(statement)}", [None] * count)]
+    assert f"SEARCH actions USING COVERING INDEX {index}" in plan

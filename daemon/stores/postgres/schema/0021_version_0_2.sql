@@ -154,9 +154,10 @@ CREATE TABLE actions (
 );
 CREATE INDEX actions_by_agent ON actions (company_id, agent, run_id);
 CREATE INDEX actions_by_context ON actions (company_id, context_key, run_id) WHERE context_key IS NOT NULL;
-CREATE INDEX actions_by_rule ON actions (company_id, rule, created_at);
-CREATE INDEX actions_spent ON actions (company_id, rule, agent, spent_at) WHERE spent_at IS NOT NULL;
-CREATE INDEX actions_in_doubt ON actions (company_id, fingerprint) WHERE outcome = 'unknown';
+CREATE INDEX actions_by_rule ON actions (company_id, rule, created_at, decision);
+CREATE INDEX actions_spent ON actions (company_id, rule, spent_at, amount) WHERE spent_at IS NOT NULL;
+CREATE INDEX actions_spent_by_agent ON actions (company_id, rule, agent, spent_at, amount) WHERE spent_at IS NOT NULL;
+CREATE INDEX actions_in_doubt ON actions (company_id, outcome, fingerprint, run_id) WHERE outcome = 'unknown';
 
 -- What is held of budgets until the run of a call has begun. `scope` is an agent's name, or empty.
 CREATE TABLE action_holds (

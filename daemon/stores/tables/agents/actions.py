@@ -66,15 +66,23 @@ ACTION = ", ".join(ACTIONS.columns)
 AFTER = "ON CONFLICT (company_id, run_id) DO UPDATE SET " + ", ".join(
     f"{name} = excluded.{name}" for name in ACTIONS.columns if name not in ACTIONS.key
 )
-# One statement, so that a hold that becomes an action meanwhile counts once. Amounts are added in
-# two parts: a sum of SQLite is of 64 bits.
-_SPENT = (
-    f"SELECT count(*), CAST(coalesce(sum(amount / {SCALE}), 0) AS bigint), "
-    f"CAST(coalesce(sum(amount % {SCALE}), 0) AS bigint) FROM ("
-    "SELECT amount FROM actions WHERE company_id = $1 AND rule = $2 AND spent_at IS NOT NULL AND spent_at > $4 "
-    "AND ($3 = '' OR agent = $3) UNION ALL "
-    "SELECT amount FROM action_holds WHERE company_id = $1 AND rule = $2 AND scope = $3 AND held_at > $5) AS found"
-)
+
+
+def _spent(of: str) -> str:
+    """What is spent by the actions `of` an agent or all, and held by those that have not begun.
+
+    One statement, so that a hold that becomes an action meanwhile counts once. Amounts are added
+    in two parts: a sum of SQLite is of 64 bits.
+    """
+    return (
+        f"SELECT count(*), CAST(coalesce(sum(amount / {SCALE}), 0) AS bigint), "
+        f"CAST(coalesce(sum(amount % {SCALE}), 0) AS bigint) FROM (SELECT amount FROM actions "
+        f"WHERE company_id = $1 AND rule = $2 AND spent_at IS NOT NULL AND spent_at > $4{of} UNION ALL "
+        "SELECT amount FROM action_holds WHERE company_id = $1 AND rule = $2 AND scope = $3 AND held_at > $5) AS found"
+    )
+
+
+_SPENT, _SPENT_BY_AGENT = _spent(""), _spent(" AND agent = $3")
 _HAS = (
     "SELECT 1 FROM action_holds WHERE company_id = $1 AND run_id = $2 "
     "UNION ALL SELECT 1 FROM actions WHERE company_id = $1 AND run_id = $2"
@@ -160,7 +168,7 @@ async def budget_spent(
 ) -> Spent:
     """What was spent of a budget since a time, and is held of it now."""
     values = (company_id, rule, scope, iso(since), iso(now - HOLD_LASTS))
-    count, whole, rest = await db.row(_SPENT, *values) or (0, 0, 0)
+    count, whole, rest = await db.row(_SPENT_BY_AGENT if scope else _SPENT, *values) or (0, 0, 0)
     return Spent(count, int(whole) * SCALE + int(rest))
 
 
