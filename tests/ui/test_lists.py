@@ -162,7 +162,7 @@ def test_the_words_of_the_navigation_do_not_touch_on_a_phone(
     window.sign_in_by_cookie(company)
     page = window.open()
     links = page.locator(".top nav a")
-    expect(links).to_have_count(7)
+    expect(links).to_have_count(8)
     words = [tuple(one) for one in page.evaluate(WORDS)]
     assert all(right + 4 <= left for (_, right), (left, _) in pairwise(words)), words
     assert words[-1][1] <= PHONE[0]

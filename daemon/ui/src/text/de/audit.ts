@@ -58,6 +58,8 @@ export const audit: Translation<typeof english> = {
   "property.change_gates": "Änderungen, die jemand anderes freigibt",
   "property.functions": "Funktionen, bevor ein Konnektor produktiv wird",
   "property.readers": "Wer Vorgänge lesen darf",
+  "property.actions": "Aktionen von Agenten",
+  "property.protocol": "Protokoll",
   "property.archive_after_days": "Tage bis zur Archivierung von Vorgängen",
   "property.method": "Methode",
   "property.path": "Pfad",

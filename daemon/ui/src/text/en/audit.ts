@@ -59,6 +59,8 @@ export const audit = messages("audit", {
   "property.change_gates": "Changes that another person approves",
   "property.functions": "Functions before a connector goes live",
   "property.readers": "Who may read runs",
+  "property.actions": "Actions of agents",
+  "property.protocol": "Protocol",
   "property.archive_after_days": "Days after which runs are archived",
   "property.method": "Method",
   "property.path": "Path",

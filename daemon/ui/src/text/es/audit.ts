@@ -58,6 +58,8 @@ export const audit: Translation<typeof english> = {
   "property.change_gates": "Cambios que otra persona aprueba",
   "property.functions": "Cargos antes de que un conector pase a real",
   "property.readers": "Quién puede leer procesos",
+  "property.actions": "Acciones de agentes",
+  "property.protocol": "Protocolo",
   "property.archive_after_days": "Días tras los que se archivan los procesos",
   "property.method": "Método",
   "property.path": "Ruta",
