@@ -104,7 +104,7 @@ def test_a_gate_says_what_the_agent_wants_and_what_is_otherwise_than_last_time(w
     expect(budget).to_contain_text("This call takes 30, which is more than is left.")
     expect(page.get_by_role("region", name="Earlier calls in this context").get_by_role("listitem")).to_have_count(1)
     decide(page, "Deny", "Not twice.")
-    expect(page.get_by_text("Recorded").first).to_be_visible()
+    expect(page.get_by_role("heading", name="Your decision is recorded")).to_be_visible()
     found = agent.company.send("GET", f"/actions/{asked['id']}")
     assert (found["outcome"], found["reason"]) == ("denied", "Not twice.")
 
@@ -125,7 +125,7 @@ def test_an_approval_may_change_the_arguments_where_the_rule_lets_it(window: Win
         expect(page.locator(".field-errors")).to_contain_text(said)
     changed.fill('{"amount": 400, "charge": {"id": "ch_500"}}')
     confirm.click()
-    expect(page.get_by_text("Recorded").first).to_be_visible()
+    expect(page.get_by_role("heading", name="Your decision is recorded")).to_be_visible()
     [entry] = agent.company.send("GET", "/audit/agents/")
     assert entry["arguments"]["amount"] == 500
     assert [(one["kind"], one["pointers"]) for one in entry["overrides"]] == [("arguments", ["/amount"])]
