@@ -28,6 +28,7 @@ from daemon.stores.codec import fold
 
 if TYPE_CHECKING:
     from actors.core.run import Run
+    from daemon.stores.store import Store
 
 NOON = datetime(2026, 3, 2, 12, 0, 0, 250_001, tzinfo=UTC)
 ACME = "company-acme"
@@ -205,3 +206,10 @@ def change(
     after = None if gone else stored_connector(tool_id, company_id, number).connector
     at = NOON + timedelta(minutes=number)
     return StoredConnectorChange(company_id, tool_id, number, number, at, "ann@ann.test", "kept", before, after)
+
+
+async def count_as_before(store: Store) -> None:
+    """Count calls of a tool as a daemon of 0.1.0 does, without their template."""
+    row = (ACME, "2026-03-02", "lookup", 2, 1, NOON.isoformat(), "timeout")
+    columns = "company_id, day, tool_id, calls, failed, last_at, last_error"
+    await store._write(ACME, lambda db: db.insert(f"report_calls ({columns})", [row]))

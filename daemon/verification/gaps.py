@@ -25,6 +25,7 @@ class Gap:
 
 _RECEIPT = ("path", "key", "fingerprint", "run_id", "status", "headers", "body", "created_at")
 _ATTEMPTS = ("attempts", "tries", "next_at", "last_at", "status_code", "latency_ms", "error")
+_CALLS = ("calls", "failed", "last_at", "last_error")
 _PROGRESS = ("number", "status", *_ATTEMPTS, "mark")
 
 REPORTS: dict[str, tuple[str, ...]] = {
@@ -34,7 +35,8 @@ REPORTS: dict[str, tuple[str, ...]] = {
     FAILURES.name: FAILURES.columns,
     CLOCKS.name: CLOCKS.columns,
     "report_steps": ("company_id", "day", "vertical", "step_id", "cleared"),
-    "report_calls": ("company_id", "day", "tool_id", "calls", "failed", "last_at", "last_error"),
+    "report_calls": ("company_id", "day", "tool_id", *_CALLS),
+    "report_tool_calls": ("company_id", "day", "vertical", "tool_id", *_CALLS),
 }
 
 GAPS = (

@@ -72,6 +72,7 @@ from tests.histories import (
     called,
     change,
     commit,
+    count_as_before,
     decide,
     receipt,
     start,
@@ -162,6 +163,7 @@ async def second_half(store: Store, signer: Signer, runs: int = RUNS) -> None:
     await store.count_usage([ACME, OTHER], 10_000)
     for order in await store.reports_behind():
         await store.follow_commits(order, 10_000, NOON.date())
+    await count_as_before(store)
     await store.log(Logged(ACME, LoginRefused(at=NOON, by="ann@ann.test")))
     await Sealer(store, signer).seal(ACME)
 

@@ -173,9 +173,13 @@ def _steps(some: Recount) -> dict[tuple[str, str], tuple[int, int]]:
 
 
 def _tools(some: Recount) -> dict[str, Any]:
-    """The last call is that of the last day, and of its calls the one that was committed last."""
+    """The last call is the last of the templates' own: of the last day, the one committed last."""
+    own: dict[tuple[str, str], Any] = {}
+    for _, vertical, tool, at, code in sorted(some.calls, key=lambda one: one[0]):
+        calls, failed = own.get((tool, vertical), (0, 0))[:2]
+        own[tool, vertical] = (calls + 1, failed + (code is not None), at, code)
     found: dict[str, Any] = {}
-    for _, tool, at, code in sorted(some.calls, key=lambda one: one[0]):
+    for (tool, _), numbers in sorted(own.items(), key=lambda one: (one[0][0], one[1][2])):
         calls, failed = found.get(tool, (0, 0))[:2]
-        found[tool] = (calls + 1, failed + (code is not None), at, code)
+        found[tool] = (calls + numbers[0], failed + numbers[1], *numbers[2:])
     return found

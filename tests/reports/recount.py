@@ -24,7 +24,7 @@ class Recount:
 
     decisions: list[Decision] = field(default_factory=list)
     cleared: list[tuple[str, str, str]] = field(default_factory=list)
-    calls: list[tuple[str, str, datetime, str | None]] = field(default_factory=list)
+    calls: list[tuple[str, str, str, datetime, str | None]] = field(default_factory=list)
     failures: list[FailedCall] = field(default_factory=list)
     runs: dict[str, Run] = field(default_factory=dict)
 
@@ -84,7 +84,8 @@ class Recount:
     def called(self, run: Run, event: CallSettled, was: Visit) -> None:
         assert was.request is not None
         tool, error = was.request.tool, event.error
-        self.calls.append((event.at.date().isoformat(), tool, event.at, None if error is None else error.code))
+        day, code = event.at.date().isoformat(), None if error is None else error.code
+        self.calls.append((day, run.vertical, tool, event.at, code))
         if error is not None:
             about = (run.vertical, was.step_id, was.visit, tool, error.code, error.status_code, event.attempts)
             self.failures.append(FailedCall(run.company_id, run.id, run.version + 1, event.at, *about))

@@ -17,7 +17,7 @@ from daemon.web.operations import Endpoint
 from daemon.web.routes import AAP_ROUTES, ROUTES
 from tests.web.closed import KEY, SECRET, Office, office
 from tests.web.people import company
-from tests.web.support import PATIENCE_S, CompanyStream, EventStream, Person
+from tests.web.support import PATIENCE_S, CompanyStream, EventStream, FarSide, Person
 
 
 def names(text: str) -> list[str]:
@@ -38,12 +38,10 @@ LISTS = names(
     list_runs list_gates count_gates list_events list_reported_decisions list_reported_clearings
     list_reported_failures list_reported_gates list_reported_promotions get_calibration get_report
     list_agent_log list_report_days list_report_gates list_report_people list_report_clocks list_report_steps
-    give_verdicts start_run publish_template request_action list_actions
+    list_report_connectors give_verdicts start_run publish_template request_action list_actions
     """
 )
 """Of several runs: those are left out, from counts and from errors too."""
-NUMBERS = ["list_report_connectors"]
-"""Sums by tool over all runs, which name neither a run nor a template."""
 COMPANY_WIDE = ["export_audit", "list_audit_log", "list_deliveries", "redeliver"]
 """Of the company: without content, with hashes."""
 OWN = names(
@@ -80,7 +78,7 @@ NOTHING = names(
     """
 )
 """They read no run."""
-DECISIONS = (ONE_RUN, LISTS, NUMBERS, COMPANY_WIDE, OWN, APPROVALS, ANYBODY, NOTHING)
+DECISIONS = (ONE_RUN, LISTS, COMPANY_WIDE, OWN, APPROVALS, ANYBODY, NOTHING)
 GLASS = "break_glass"
 """Opens the run to an admin, and so is tried by itself."""
 BODIES: dict[str, Any] = {
@@ -132,7 +130,7 @@ def requests(path: str, name: str, run: Any, found: Office) -> Iterator[str]:
               "vertical": "suspicion", "version": "1", "verdict_id": run["id"], "tool_id": "lookup"}  # fmt: skip
     parts = [places.get(part[1:-1], run["id"]) if part.startswith("{") else part for part in path.split("/")]
     address = "/".join(quote(part) for part in parts)
-    queries = (*LISTED, *NARROWED.get(name, ())) if name in (*LISTS, *COMPANY_WIDE, *NUMBERS) else ("",)
+    queries = (*LISTED, *NARROWED.get(name, ())) if name in (*LISTS, *COMPANY_WIDE) else ("",)
     yield from (f"{address}?{query}" if query else address for query in queries)
 
 
@@ -217,13 +215,13 @@ async def test_a_key_finds_nothing_of_a_run_that_its_scopes_do_not_let_it_read(a
     assert len((await everything.get("/process-runs/")).json) == 2
 
 
-async def test_sums_are_for_a_key_as_if_there_were_nothing_that_it_may_not_read(ann: Person) -> None:
+async def test_sums_are_for_a_key_as_if_there_were_nothing_that_it_may_not_read(ann: Person, far: FarSide) -> None:
     found = await office(ann, readers=None, subjects=[])
+    await ann.connect("lookup", far.url)
     keys = await scoped(found)
     before = {who: await sums(key) for who, key in keys.items()}
     await closed_run(found)
     assert {who: await sums(key) for who, key in keys.items()} == before
-    assert (await keys["agent key that reads own"].get("/reports/connectors/")).json == []
 
 
 async def test_an_agent_finds_what_it_started_itself_and_streams_say_that_alone(ann: Person) -> None:
@@ -268,18 +266,21 @@ async def test_a_run_that_is_closed_is_answered_as_one_that_is_not_there(found: 
 
 
 async def sums(person: Person) -> Any:
-    """What reports sum up by template and day, but for calls, which are counted by tool alone."""
-    shown = [(await person.get(f"/reports/{name}")).json for name in ("steps/", "days/", "summary", "gates/")]
-    kept = [{name: one[name] for name in ("day", "autopilot", "decided", "expired")} for one in shown[1]]
-    return shown[0], kept, shown[2]["steps"], shown[2]["decisions"], shown[3]
+    """What reports sum up by template, day and tool."""
+    shown = [(await person.get(f"/reports/{name}/")).json for name in ("steps", "days", "gates", "connectors")]
+    summary = (await person.get("/reports/summary")).json
+    opened = [(one["tier"], one["gates"], one["overdue"]) for one in summary["open"].pop("by_age")]
+    return *shown, opened, {**summary, "at": None}
 
 
-async def test_sums_by_template_are_as_if_there_were_no_closed_run(found: Office, eve: Person) -> None:
+async def test_sums_are_as_if_there_were_no_closed_run(found: Office, eve: Person, far: FarSide) -> None:
     people = await strangers(found, eve)
-    open_to_all = (await found["ann"].get("/reports/steps/")).json
+    await found.ann.connect("lookup", far.url)
+    open_to_all = await sums(found["officer"])
     before = {who: await sums(person) for who, person in people.items()}
     await closed_run(found)
-    assert (await found["officer"].get("/reports/steps/")).json != open_to_all  # so that it would be found
+    for shown, was in zip(await sums(found["officer"]), open_to_all, strict=True):
+        assert shown != was  # so that it would be found
     assert {who: await sums(person) for who, person in people.items()} == before
 
 

@@ -181,7 +181,7 @@ class Projection:
         self.failures: list[FailedCall] = []
         self.judged: list[JudgedVisit] = []
         self.cleared: Counter[tuple[str, str, str, str]] = Counter()
-        self.calls: dict[tuple[str, str, str], Calls] = {}
+        self.calls: dict[tuple[str, str, str, str], Calls] = {}
         self.clocks: dict[tuple[str, str, str], CaseClock] = {}
 
     def add(self, commit: FollowedCommit) -> None:
@@ -307,7 +307,7 @@ def _settled(made: Projection, steps: Steps, place: EventPlace, event: CallSettl
     del steps[event.step_id]
     if visit.tool_id is None:
         return
-    key, error = (place.company_id, day_of(event.at), visit.tool_id), event.error
+    key, error = (place.company_id, day_of(event.at), place.vertical, visit.tool_id), event.error
     before = made.calls.get(key, Calls())
     failed, code = (0, None) if error is None else (1, error.code)
     made.calls[key] = Calls(before.calls + 1, before.failed + failed, event.at, code)

@@ -130,8 +130,9 @@ async def get_report(request: web.Request) -> web.Response:
     span, company_id, store = span_of(request), principal_of(request).company_id, request.app[SERVICES].store
     async with in_turn(request, REPORTS_IN_TURN):
         complete, now = await caught_up(request), request.app[SERVICES].now()
-        totals = await store.report_totals(company_id, span, now, await sight_of(request))
-        tools = await _tools(request, span)
+        sight = await sight_of(request)
+        totals = await store.report_totals(company_id, span, now, sight)
+        tools = await store.report_tools(company_id, span, sight)
     failing = sum(tool.last_error is not None for tool in tools)
     return json_response(_report_json(totals, span, now, complete=complete, failing=failing))
 
@@ -193,22 +194,14 @@ async def list_report_steps(request: web.Request) -> web.Response:
 async def list_report_connectors(request: web.Request) -> web.Response:
     """The tools that were called within the days, and whether their last call failed.
 
-    Calls in shadow mode do not count, nor does one that was still out when its run ended. Calls of
-    runs that the caller may not read do: these sums name neither a run nor a template.
+    Calls in shadow mode do not count, nor does one that was still out when its run ended. Those of
+    a template that has runs which the caller may not read do not, either.
     """
-    span = span_of(request)
+    span, company_id = span_of(request), principal_of(request).company_id
     async with in_turn(request, REPORTS_IN_TURN):
         await caught_up(request)
-        found = await _tools(request, span)
+        found = await request.app[SERVICES].store.report_tools(company_id, span, await sight_of(request))
     return await numbers_page(request, "report-connectors", found, key=lambda one: (one.tool_id,), show=_tool_json)
-
-
-async def _tools(request: web.Request, span: DaySpan) -> Sequence[ToolNumbers]:
-    """The numbers of connectors, over all runs; none for a key that does not read all."""
-    principal = principal_of(request)
-    if principal.reads is not None:
-        return ()
-    return await request.app[SERVICES].store.report_tools(principal.company_id, span)
 
 
 @Operation("List the numbers of clocks", "read", list[contract.ReportClock], query=(*LISTED, *DAYS))

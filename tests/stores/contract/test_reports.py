@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from datetime import date, timedelta
 
+from actors.core.reading.scope import ReadScope
+from daemon.model.reading import Sight
 from daemon.model.reports.questions import DaySpan, DecisionQuery, OpenQuery, Times
 from daemon.stores.store import Store
-from tests.histories import ACME, NOON, OTHER, append, decide, failed, start
+from tests.histories import ACME, NOON, OTHER, append, count_as_before, decide, failed, start
 
 LONG_AGO = date(2020, 1, 1)
 MARCH = DaySpan(date(2026, 3, 1), date(2026, 3, 31))
@@ -111,3 +113,13 @@ async def test_what_is_old_is_dropped_and_not_counted_anew(store: Store) -> None
     await store.drop_reports(date(2100, 1, 1) if store.shared else date(2026, 3, 3))  # PostgreSQL drops whole months
     totals = await store.report_totals(ACME, MARCH, AT)
     assert (totals.times.decided, sum(one.gates for one in totals.open)) == (0, 1)
+
+
+async def test_calls_counted_without_a_template_are_told_to_those_who_read_every_run(store: Store) -> None:
+    await count_as_before(store)
+    everything = Sight(ACME, ReadScope("ann"), NOON)
+    for sight in (None, everything):
+        assert [(one.tool_id, one.calls) for one in await store.report_tools(ACME, MARCH, sight)] == [("lookup", 2)]
+        assert [(one.calls, one.failed_calls) for one in await store.report_days(ACME, MARCH, sight)] == [(2, 1)]
+    for scope in (ReadScope("ann", closed=frozenset({"prior-auth"})), ReadScope("ann", reads="own")):
+        assert await store.report_tools(ACME, MARCH, Sight(ACME, scope, NOON)) == []

@@ -36,6 +36,20 @@ CREATE TABLE report_clocks (
 CREATE INDEX report_clocks_open ON report_clocks (company_id, due_at) WHERE stopped_at IS NULL;
 CREATE INDEX report_clocks_stopped ON report_clocks (company_id, stopped_at) WHERE stopped_at IS NOT NULL;
 
+-- The calls of a tool on a day by the template that made them; report_calls has those of daemons of 0.1.0.
+CREATE TABLE report_tool_calls (
+    company_id  text COLLATE "C" NOT NULL,
+    day         text COLLATE "C" NOT NULL,
+    vertical    text COLLATE "C" NOT NULL,
+    tool_id     text COLLATE "C" NOT NULL,
+    calls       bigint NOT NULL,
+    failed      bigint NOT NULL,
+    last_at     text COLLATE "C" NOT NULL,
+    last_error  text COLLATE "C",
+    PRIMARY KEY (company_id, day, vertical, tool_id)
+);
+CREATE INDEX report_tool_calls_by_age ON report_tool_calls (day);
+
 -- What proved a session, separated by blanks, and the session of the provider; those of before have none. The session in
 -- which a second factor was confirmed has proven it.
 ALTER TABLE sessions ADD COLUMN amr text COLLATE "C" NOT NULL DEFAULT '';

@@ -32,6 +32,20 @@ CREATE TABLE report_clocks (
 CREATE INDEX report_clocks_open ON report_clocks (company_id, due_at) WHERE stopped_at IS NULL;
 CREATE INDEX report_clocks_stopped ON report_clocks (company_id, stopped_at) WHERE stopped_at IS NOT NULL;
 
+-- The calls of a tool on a day by the template that made them; report_calls has those of daemons of 0.1.0.
+CREATE TABLE report_tool_calls (
+    company_id  TEXT NOT NULL,
+    day         TEXT NOT NULL,
+    vertical    TEXT NOT NULL,
+    tool_id     TEXT NOT NULL,
+    calls       INTEGER NOT NULL,
+    failed      INTEGER NOT NULL,
+    last_at     TEXT NOT NULL,
+    last_error  TEXT,
+    PRIMARY KEY (company_id, day, vertical, tool_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX report_tool_calls_by_age ON report_tool_calls (day);
+
 -- What proved a session, separated by blanks, and the session of the provider; those of before have none. The session in
 -- which a second factor was confirmed has proven it.
 ALTER TABLE sessions ADD COLUMN amr TEXT NOT NULL DEFAULT '';

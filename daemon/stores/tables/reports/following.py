@@ -81,9 +81,9 @@ _ADD_STEPS = (
     "ON CONFLICT (company_id, day, vertical, step_id) DO UPDATE SET cleared = report_steps.cleared + excluded.cleared"
 )
 _ADD_CALLS = (
-    "INSERT INTO report_calls (company_id, day, tool_id, calls, failed, last_at, last_error) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (company_id, day, tool_id) DO UPDATE SET "
-    "calls = report_calls.calls + excluded.calls, failed = report_calls.failed + excluded.failed, "
+    "INSERT INTO report_tool_calls (company_id, day, vertical, tool_id, calls, failed, last_at, last_error) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (company_id, day, vertical, tool_id) DO UPDATE SET "
+    "calls = report_tool_calls.calls + excluded.calls, failed = report_tool_calls.failed + excluded.failed, "
     "last_at = excluded.last_at, last_error = excluded.last_error"
 )
 _BEHIND = {
@@ -98,7 +98,8 @@ _BEHIND = {
     ),
 }
 STEPS_KEY = ("company_id", "day", "vertical", "step_id")
-CALLS_KEY = ("company_id", "day", "tool_id")
+CALLS_KEY = ("company_id", "day", "vertical", "tool_id")
+OLD_CALLS_KEY = ("company_id", "day", "tool_id")
 BY_MONTH = {DECISIONS.name: "decided_at", FAILURES.name: "failed_at"}
 """Tables that PostgreSQL has by month, and the column of their time."""
 OTHER = "_other"
@@ -108,7 +109,8 @@ _DATED = (
     (f"{DECISIONS.name}{{0}}", DECISIONS.key, "decided_at"),
     (f"{FAILURES.name}{{0}}", FAILURES.key, "failed_at"),
     ("report_steps", STEPS_KEY, "day"),
-    ("report_calls", CALLS_KEY, "day"),
+    ("report_tool_calls", CALLS_KEY, "day"),
+    ("report_calls", OLD_CALLS_KEY, "day"),
     (CLOCKS.name, CLOCKS.key, "stopped_at"),
 )
 """The tables whose rows grow old, their keys, and the column of their time."""

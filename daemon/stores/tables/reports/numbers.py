@@ -55,8 +55,11 @@ _BY_AGE = (
 )
 _BY_GATE = f"SELECT vertical, step_id, count(*), {_OVERDUE}, max(label) {_OPEN}{{seen}} GROUP BY vertical, step_id"
 _CLEARED = f"SELECT {{0}}, vertical, CAST(sum(cleared) AS bigint) FROM report_steps {_DAYS} GROUP BY {{0}}, vertical"
-_CALLS = f"SELECT day, CAST(sum(calls) AS bigint), CAST(sum(failed) AS bigint) FROM report_calls {_DAYS} GROUP BY day"
-_BY_TOOL = f"SELECT tool_id, calls, failed, last_at, last_error FROM report_calls {_DAYS} ORDER BY tool_id, day"
+# Daemons of 0.1.0 counted without the template.
+_CALLS = (
+    f"SELECT day, vertical, tool_id, calls, failed, last_at, last_error FROM report_tool_calls {_DAYS} UNION ALL "
+    f"SELECT day, '', tool_id, calls, failed, last_at, last_error FROM report_calls {_DAYS} ORDER BY tool_id, last_at"
+)
 
 
 _OPEN_CLOCKS = (
@@ -138,9 +141,10 @@ async def report_days(db: Database, company_id: str, span: DaySpan, sight: Sight
         found[day]["expired"] = expired
     for (day, _), cleared in (await _cleared(db, company_id, span, "day", sight)).items():
         found[day]["autopilot"] = found[day].get("autopilot", 0) + cleared
-    if sight is None or sight.scope.reads is None:
-        for day, calls, failed in await db.rows(_CALLS, company_id, *span.days):
-            found[day] |= {"calls": calls, "failed_calls": failed}
+    for day, _, _, calls, failed, *_ in await _called(db, company_id, span, sight):
+        before = found[day]
+        before["calls"] = before.get("calls", 0) + calls
+        before["failed_calls"] = before.get("failed_calls", 0) + failed
     return [DayNumbers(day, **numbers) for day, numbers in sorted(found.items())]
 
 
@@ -186,18 +190,32 @@ async def _cleared(
     db: Database, company_id: str, span: DaySpan, name: str, sight: Sight | None
 ) -> dict[tuple[str, str], int]:
     """What the autopilot cleared by a name and template; of a partly closed one it is not told."""
+    rows = await _told(db, sight, await db.rows(_CLEARED.format(name), company_id, *span.days))
+    return {(one, vertical): number for one, vertical, number in rows}
+
+
+async def _called(db: Database, company_id: str, span: DaySpan, sight: Sight | None) -> Sequence[Row]:
+    """The calls by day, template and tool; of a partly closed template they are not told."""
+    return await _told(db, sight, await db.rows(_CALLS, company_id, *span.days))
+
+
+async def _told(db: Database, sight: Sight | None, rows: Sequence[Row]) -> Sequence[Row]:
+    """The rows but for those of templates that have a run which somebody may not read.
+
+    The second column is the template. Where any is left out, so is what was counted without one.
+    """
+    if sight is None:
+        return rows
     hidden = await partly_closed(db, sight)
-    rows = await db.rows(_CLEARED.format(name), company_id, *span.days)
-    return {
-        (one, vertical): number
-        for one, vertical, number in rows
-        if vertical not in hidden and (sight is None or sight.scope.covers(vertical, started=False))
-    }
+    hidden |= {row[1] for row in rows if not sight.scope.covers(row[1], started=False)}
+    return [row for row in rows if row[1] not in hidden and (row[1] or not hidden)]
 
 
-async def report_tools(db: Database, company_id: str, span: DaySpan) -> Sequence[ToolNumbers]:
+async def report_tools(
+    db: Database, company_id: str, span: DaySpan, sight: Sight | None = None
+) -> Sequence[ToolNumbers]:
     found: dict[str, ToolNumbers] = {}
-    for tool_id, calls, failed, last_at, last_error in await db.rows(_BY_TOOL, company_id, *span.days):
+    for _, _, tool_id, calls, failed, last_at, last_error in await _called(db, company_id, span, sight):
         last = (datetime.fromisoformat(last_at), last_error)
         before = found.get(tool_id, ToolNumbers(tool_id, 0, 0, *last))
         found[tool_id] = ToolNumbers(tool_id, before.calls + calls, before.failed + failed, *last)
