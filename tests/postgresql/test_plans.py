@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 import asyncpg
 import pytest
 
+from actors.core.reading.scope import ReadScope
 from daemon.model import RunQuery
+from daemon.model.reading import Sight
 from daemon.stores.migrations import POSTGRES
 from daemon.stores.postgres import changes, journal
 from daemon.stores.postgres.connection import PLANNER, SESSION
@@ -95,6 +97,31 @@ async def test_a_list_reads_what_it_shows_alone(db: asyncpg.Connection[asyncpg.R
     assert index in plan, plan
     assert max(map(int, re.findall(r"rows=(\d+) loops", plan))) <= 12, plan
     assert "Rows Removed" not in plan, plan
+
+
+CLOSED = """
+INSERT INTO run_readers (company_id, run_id, kind, name)
+SELECT company_id, id, kind, 'digest' FROM runs, (VALUES ('rule'), ('starter')) AS of(kind) WHERE id LIKE '%5'
+"""
+SCOPES = {
+    "that closes a template": ReadScope("ann", shut=frozenset({"digest"})),
+    "that breaks a glass": ReadScope("ann", shut=frozenset({"digest"}), glass="ann"),
+    "of a policy": ReadScope("ann", closed=frozenset({"other"}), closed_unless_started=frozenset({"third"})),
+}
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+async def test_a_page_of_open_runs_looks_at_the_readers_of_no_others(
+    db: asyncpg.Connection[asyncpg.Record], scope: str
+) -> None:
+    await db.execute("SET plan_cache_mode = auto")
+    await db.execute(FILLED)
+    await db.execute(CLOSED)
+    await db.execute("VACUUM ANALYZE")
+    asked = listing("postgres", "c", RunQuery(limit=20, sight=Sight("c", SCOPES[scope], datetime.now(UTC))))
+    assert asked is not None
+    plan = "\n".join(row[0] for row in await db.fetch(f"EXPLAIN (ANALYZE, TIMING OFF) {filled(*asked)}"))
+    assert max(map(int, re.findall(r"actual rows=(\d+)", plan))) <= 25, plan
 
 
 async def test_a_look_for_unlisted_gates_is_as_short_where_all_are_listed(

@@ -62,29 +62,40 @@ async def is_guarded(db: Database, company_id: str, run_id: str) -> bool:
 
 
 def visible(
-    dialect: Dialect, sight: Sight | None, first: int, run: str, vertical: str | None = None
+    dialect: Dialect, sight: Sight | None, first: int, run: str, vertical: str | None = None, *, summed: bool = False
 ) -> tuple[str, Row]:
     """The condition of a list that leaves out what somebody may not read, and its values.
 
     Their numbers begin with `first`; the company is $1, and `run` the column of the run. Where no
-    column has the `vertical` it is looked up.
+    column has the `vertical` it is looked up. A statement that is `summed` looks at many runs, and
+    a page at few.
     """
     if sight is None:
         return "", ()
-    where, values = _built(dialect, sight.company_id, sight.scope, first=first, run=run, vertical=vertical)
+    known = {"first": first, "run": run, "vertical": vertical, "summed": summed}
+    where, values = _built(dialect, sight.company_id, sight.scope, **known)
     return where, values if sight.scope.glass is None else (*values, iso(sight.at))
 
 
 @lru_cache(maxsize=256)
 def _built(
-    dialect: Dialect, company_id: str, scope: ReadScope, *, first: int, run: str, vertical: str | None
+    dialect: Dialect, company_id: str, scope: ReadScope, *, first: int, run: str, vertical: str | None, summed: bool
 ) -> tuple[str, Row]:
     """The condition, and its values but for the time that stands last where a glass counts."""
-    return _Condition(dialect, company_id, scope, first=first, run=run, vertical=vertical).build()
+    condition = _Condition(dialect, company_id, scope, first=first, run=run, vertical=vertical)
+    if dialect == "postgres" and not summed:
+        condition.fence = " OFFSET 0"
+    return condition.build()
 
 
 class _Condition:
-    """Writes the condition part by part, each value as a parameter."""
+    """Writes the condition part by part, each value as a parameter.
+
+    The `fence` keeps PostgreSQL from a hash of the rows of all runs of the company, which pays
+    where many runs are looked at, and costs most of the time of a page.
+    """
+
+    fence = ""
 
     def __init__(
         self, dialect: Dialect, company_id: str, scope: ReadScope, *, first: int, run: str, vertical: str | None
@@ -137,13 +148,15 @@ class _Condition:
             unless.append(self._in_vertical(scope.closed_unless_started))
         if unless:
             started = self._row_of(STARTER, [scope.me])
-            any_of = " OR ".join(f"EXISTS ({one})" for one in unless)
-            narrowed.append(f"SELECT 1 WHERE ({any_of}) AND NOT EXISTS ({started})")
-        closed = " OR ".join(f"EXISTS ({one})" for one in (*rules, *narrowed))
+            narrowed.append(f"SELECT 1 WHERE ({self._any(unless)}) AND NOT {self._any([started])}")
+        closed = self._any([*rules, *narrowed])
         if scope.glass is None:
             return closed
         broken = f"{self._row_of(GLASS, [scope.glass])} AND reader.ends_at > ${self._first + len(self._values)}"
-        return f"({closed}) AND NOT EXISTS ({broken})"
+        return f"({closed}) AND NOT {self._any([broken])}"
+
+    def _any(self, parts: Sequence[str]) -> str:
+        return " OR ".join(f"EXISTS ({one}{self.fence})" for one in parts)
 
     def _unlisted(self, digests: Collection[str]) -> str:
         """Rows of templates whose readers are others: what is not known is closed."""

@@ -87,7 +87,7 @@ FROM (
 
 
 def _timed(db: Database, sight: Sight | None, first: int) -> tuple[str, Row]:
-    return visible(db.dialect, sight, first, "report_clocks.run_id", "report_clocks.vertical")
+    return visible(db.dialect, sight, first, "report_clocks.run_id", "report_clocks.vertical", summed=True)
 
 
 async def report_clocks(
@@ -110,11 +110,11 @@ async def report_clocks(
 
 def _decided(db: Database, sight: Sight | None) -> tuple[str, Row]:
     """Leaves out decisions in runs that somebody may not read."""
-    return visible(db.dialect, sight, 4, "report_decisions.run_id", "report_decisions.vertical")
+    return visible(db.dialect, sight, 4, "report_decisions.run_id", "report_decisions.vertical", summed=True)
 
 
 def _opened(db: Database, sight: Sight | None, first: int) -> tuple[str, Row]:
-    return visible(db.dialect, sight, first, "report_visits.run_id", "report_visits.vertical")
+    return visible(db.dialect, sight, first, "report_visits.run_id", "report_visits.vertical", summed=True)
 
 
 async def report_totals(
