@@ -428,10 +428,20 @@ class Guard(Response):
     gates: tuple[str, ...]
 
 
+class SlowestPath(Response):
+    """The steps of the path that leaves a clock the least time, and how long it takes at most."""
+
+    clock: str
+    path: tuple[str, ...]
+    takes: str
+    within: str = Field(description="What the clock allows there, in ISO 8601.")
+
+
 class TemplateCheck(Response):
     """All that is wrong with a template; `steps` are in the order of the paths, breadth first.
 
-    What `warnings` name has no effect, and hinders nothing.
+    What `warnings` name has no effect, and hinders nothing. The slowest paths of `clocks` are there
+    where all clocks are kept.
     """
 
     valid: bool
@@ -441,6 +451,7 @@ class TemplateCheck(Response):
     gates: tuple[str, ...]
     guards: tuple[Guard, ...] = ()
     canvas: Canvas | None = Field(None, description="The graph, where it can be drawn.")
+    clocks: tuple[SlowestPath, ...] = ()
 
 
 class DraftDocument(Response):

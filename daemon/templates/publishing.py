@@ -21,6 +21,8 @@ from actors.core.messages import kept_kind
 from actors.core.people import ByKind
 from actors.core.rules import Violation, guards, policy_warnings
 from actors.core.rules.guards import published
+from actors.core.rules.proof import slowest_paths
+from actors.core.rules.violation import SlowestPath
 from actors.core.template import ConditionFailed, Template
 from actors.ports import INLINE, LIGHT_BYTES_MAX, Asker, Evaluations, Receipt
 from daemon.model.audit_events import Caller, Logged
@@ -101,9 +103,9 @@ class NotATemplate(ValueError):
 class Checked(Struct, frozen=True):
     """What a template or a graph is worth: its violations, steps breadth first, gates and guards.
 
-    `guards` names the gates on every path to each irreversible step. The `document` is there unless
-    it costs too much to be looked at; with violations it must not run. The
-    `warnings` hinder nothing.
+    `guards` names the gates on every path to each irreversible step; `clocks` are there where all
+    are kept. The `document` is there unless it costs too much to be looked at; with violations it
+    must not run. The `warnings` hinder nothing.
     """
 
     violations: tuple[Violation, ...] = ()
@@ -111,6 +113,7 @@ class Checked(Struct, frozen=True):
     steps: tuple[str, ...] = ()
     gates: tuple[str, ...] = ()
     guards: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    clocks: tuple[SlowestPath, ...] = ()
     document: str | None = None
     inputs_schema: dict[str, Any] = {}
     drawn: bool = False
@@ -204,6 +207,7 @@ def examined(document: Document, astray: Sequence[Violation] = (), implied: froz
         steps=tuple(step for step in _in_order(template) if step not in implied),
         gates=template.gates,
         guards=tuple(guards(template).items()) if drawn else (),
+        clocks=() if wrong or astray or not template.clocks else tuple(slowest_paths(template)),
         document=entry.document,
         inputs_schema=entry.inputs_schema,
         drawn=drawn,

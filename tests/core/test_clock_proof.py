@@ -11,7 +11,8 @@ from msgspec import structs
 
 from actors.core.gate_policy import AnchoredDeadline, Escalation
 from actors.core.rules import Violation, violations
-from actors.core.rules.proof import clock_proofs
+from actors.core.rules.proof import clock_proofs, slowest_paths
+from actors.core.rules.violation import SlowestPath
 from actors.core.template import ClockExtension, ClockRule, Node, Template
 from tests.processes import When, choice, end, gate, parallel, process, task, wait
 
@@ -66,6 +67,21 @@ def test_deadlines_on_the_way_are_added_up_to_their_outcomes() -> None:
     assert (late.rule, late.node, late.clock) == ("late_by_design", "send", "notice")
     assert (late.path, late.takes, late.within) == (("a", "b", "send"), "P7DT1H", "P7D")
     assert late.detail == "the clock notice: send is done after up to P7DT1H, and P7D is allowed"
+
+
+def test_the_slowest_path_of_a_clock_that_is_kept_is_told() -> None:
+    ways = "a -> b -> send\na -[denied]-> send\nb -[denied]-> send"
+    kept = timed(gate("a", **limited("P1D")), gate("b", **limited("P3DT1H")), ways=ways)
+    assert [*slowest_paths(kept)] == [SlowestPath("notice", ("a", "b", "send"), "P4DT1H", "P7D")]
+    anchored = limited("P1D") | {"deadline": AnchoredDeadline("notice", "P2D")}
+    assert [one.takes for one in slowest_paths(timed(gate("a", **anchored), ways="a -> send\na -[denied]-> send"))] == [
+        "P5D"
+    ]
+    within = Text("inputs.urgent ? 'P2D' : 'P7D'", ("inputs.urgent",))
+    (urgent,) = slowest_paths(
+        timed(gate("a", **limited("P1D")), ways="a -> send\na -[denied]-> send", clocks=(clock(within),))
+    )
+    assert (urgent.takes, urgent.within) == ("P1D", "P2D")
 
 
 @pytest.mark.parametrize(

@@ -149,6 +149,15 @@ def test_a_clock_is_added_in_the_editor_and_the_path_that_is_too_long_is_drawn(
     ]
 
 
+def test_the_slowest_path_of_a_clock_that_is_kept_is_drawn(window: Window) -> None:
+    page = window.open("templates", "notice", "edit")
+    clocks = page.get_by_role("group", name="Clocks")
+    expect(clocks).to_contain_text(re.compile(r"Takes up to \d days?; the law gives 7 days\."))
+    expect(graph(page).locator(".node.on-path")).to_have_count(0)
+    clocks.get_by_role("button", name="Show the path").click()
+    expect(node(page, "Review")).to_have_class(re.compile("on-path"))
+
+
 def company_id(company: Company) -> str:
     return str(company.send("GET", "/auth/me")["company"]["id"])
 

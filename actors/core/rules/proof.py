@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
+from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from actors.core.rules.longest import FAR, NOWHERE, LongestPaths, Times
@@ -11,7 +13,7 @@ from actors.core.rules.played import PLAYED_MAX, PlayedRuns, every_stay, playabl
 from actors.core.rules.regions import Region, Regions
 from actors.core.rules.spans import LongestTime
 from actors.core.rules.timing import TimeLimit, as_text, limits
-from actors.core.rules.violation import Violation
+from actors.core.rules.violation import SlowestPath, Violation
 from actors.core.rules.walk import EXTENDED, Budget, Exit, State, TooLong, Walk
 from actors.core.template import ClockRule, Template
 
@@ -46,6 +48,20 @@ class ProofFinding(NamedTuple):
     bare: bool = False
 
 
+class _Arrival(NamedTuple):
+    """How long what comes at the latest takes, `over` what is allowed; on the path of a time."""
+
+    over: LongestTime
+    time: LongestTime
+    state: State
+    exit: Exit
+    lane: int | None
+
+    @property
+    def is_late(self) -> bool:
+        return self.over.seconds > 0 and self.over.days > 0
+
+
 def clock_proofs(template: Template) -> Iterator[Violation]:
     """The clocks that a run can be late by, however quickly its tools answer."""
     if not template.clocks:
@@ -72,6 +88,18 @@ def _proof(
                 told[one.kind] = told.get(one.kind, 0) + 1
                 detail = f"the clock {clock.id}: {one.why}"
                 yield Violation(one.kind, one.node, detail, None, clock.id, proof.path(one), one.takes, one.within)
+
+
+def slowest_paths(template: Template) -> Iterator[SlowestPath]:
+    """The slowest path of each clock, where all of them are kept and it comes to anything."""
+    budget, regions = Budget(), Regions(template)
+    with suppress(TooLong):
+        for clock in template.clocks:
+            proofs = [_Proof(Walk(template, clock, one, regions, budget), one, budget) for one in limits(clock) or ()]
+            found = [(*slowest, proof) for proof in proofs if (slowest := proof.slowest()) is not None]
+            if found:
+                _, one, proof = max(found, key=itemgetter(0))
+                yield SlowestPath(clock.id, proof.path(one), str(one.takes), str(one.within))
 
 
 def _matters(one: ProofFinding) -> bool:
@@ -132,18 +160,27 @@ class _Proof:
             why = f"a run can go round from {first[0]} back to it without end"
             yield ProofFinding("clock_unbounded", first[0], first, why, more=around)
 
+    def slowest(self) -> tuple[int, ProofFinding] | None:
+        """What comes last of acts, ends and notices, and by how many seconds beyond its limit."""
+        last = max(self._arrivals(), key=lambda one: one.over.seconds, default=None)
+        return None if last is None else (last.over.seconds, self._told(last))
+
     def _late(self) -> Iterator[ProofFinding]:
         """Acts, ends and notices of an extension that come too late, each by its longest path."""
-        found: dict[str, tuple[int, ProofFinding]] = {}
+        found: dict[str, _Arrival] = {}
+        for one in self._arrivals():
+            step = one.exit.step
+            if one.is_late and (step not in found or found[step].over.seconds < one.over.seconds):
+                found[step] = one
+        yield from map(self._told, found.values())
+
+    def _arrivals(self) -> Iterator[_Arrival]:
+        """When acts, ends and notices of extensions come at the latest, by each of their times."""
         for state, exits in self.walk.exits.items():
             for one in exits:
                 for left, in_time in ((self.paths.in_time(state), True), (self.paths.past(state), False)):
-                    if left == NOWHERE or not (in_time or one.late):
-                        continue
-                    for excess, finding in self._too_late(state, one, left, in_time=in_time):
-                        if one.step not in found or found[one.step][0] < excess:
-                            found[one.step] = (excess, finding)
-        yield from (finding for _, finding in found.values())
+                    if left != NOWHERE and (in_time or one.late):
+                        yield from self._arrival(state, one, left, in_time=in_time)
 
     def _played(self, found: list[ProofFinding]) -> Iterator[ProofFinding]:
         """What a run is late at, each by a path on which it is, as far as that can be told."""
@@ -164,21 +201,23 @@ class _Proof:
         except TooLong:
             yield from left
 
-    def _too_late(self, state: State, one: Exit, left: Times, *, in_time: bool) -> Iterator[tuple[int, ProofFinding]]:
+    def _arrival(self, state: State, one: Exit, left: Times, *, in_time: bool) -> Iterator[_Arrival]:
         allowed, in_days = self.paths.allowed(state), self.limit.in_business_days
         start, days, due, due_days = left
-        measured = []
-        if start > FAR and start > allowed.seconds and days > allowed.days:
-            measured.append((start - allowed.seconds, LongestTime(start, days), int(in_days)))
-        if due > FAR and due > 0 and due_days > 0:
-            measured.append((due, LongestTime(allowed.seconds + due, allowed.days + due_days), 2 + in_days))
-        for excess, time, lane in measured:
-            takes, within = as_text(time, in_business_days=in_days), self.limit.said(extended=state[1] == EXTENDED)
-            ended = _ENDED[one.kind].format(one.step)
-            assumed = " where within has no answer, since an input is missing" if self.limit.assumed else ""
-            why = f"{ended} after up to {takes}, and {within} is allowed{assumed}"
-            lane_, more = None if in_time else lane, _behind(state, one)
-            yield excess, ProofFinding("late_by_design", one.step, state, why, lane_, (), more, takes, within)
+        if start > FAR:
+            over = LongestTime(start - allowed.seconds, days - allowed.days)
+            yield _Arrival(over, LongestTime(start, days), state, one, None if in_time else int(in_days))
+        if due > FAR:
+            time = LongestTime(allowed.seconds + due, allowed.days + due_days)
+            yield _Arrival(LongestTime(due, due_days), time, state, one, None if in_time else 2 + in_days)
+
+    def _told(self, arrival: _Arrival) -> ProofFinding:
+        _, time, state, one, lane = arrival
+        takes = as_text(time, in_business_days=self.limit.in_business_days)
+        within, ended = self.limit.said(extended=state[1] == EXTENDED), _ENDED[one.kind].format(one.step)
+        assumed = " where within has no answer, since an input is missing" if self.limit.assumed else ""
+        why = f"{ended} after up to {takes}, and {within} is allowed{assumed}"
+        return ProofFinding("late_by_design", one.step, state, why, lane, (), _behind(state, one), takes, within)
 
     def _unstopped(self) -> Iterator[ProofFinding]:
         """Ends that are reached while the clock runs."""

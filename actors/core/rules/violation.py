@@ -36,6 +36,15 @@ class Violation(Struct, frozen=True):
         return f"{self.rule} at {self.detail if self.node is None else f'{self.node}: {self.detail}'}"
 
 
+class SlowestPath(Struct, frozen=True):
+    """The path that leaves a clock the least time, what it takes at most, and what is allowed."""
+
+    clock: str
+    path: tuple[str, ...]
+    takes: str
+    within: str
+
+
 def named(edge: Edge) -> EdgeName:
     """The name of an edge."""
     return EdgeName(edge.source, edge.target, edge.branch)

@@ -1898,8 +1898,8 @@ export interface paths {
          * List the numbers of connectors
          * @description The tools that were called within the days, and whether their last call failed.
          *
-         *     Calls in shadow mode do not count, nor does one that was still out when its run ended. Calls of
-         *     runs that the caller may not read do: these sums name neither a run nor a template.
+         *     Calls in shadow mode do not count, nor does one that was still out when its run ended. Those of
+         *     a template that has runs which the caller may not read do not, either.
          *
          *     Needs the role `viewer`.
          */
@@ -8767,6 +8767,17 @@ export interface components {
             verifier: string;
         };
         /**
+         * SlowestPath
+         * @description The steps of the path that leaves a clock the least time, and how long it takes at most.
+         */
+        SlowestPath: {
+            clock: string;
+            path: string[];
+            takes: string;
+            /** @description What the clock allows there, in ISO 8601. */
+            within: string;
+        };
+        /**
          * StartRun
          * @description The template to run, and its inputs.
          * @example {
@@ -8963,7 +8974,8 @@ export interface components {
          * TemplateCheck
          * @description All that is wrong with a template; `steps` are in the order of the paths, breadth first.
          *
-         *     What `warnings` name has no effect, and hinders nothing.
+         *     What `warnings` name has no effect, and hinders nothing. The slowest paths of `clocks` are there
+         *     where all clocks are kept.
          */
         TemplateCheck: {
             valid: boolean;
@@ -8974,6 +8986,7 @@ export interface components {
             guards: components["schemas"]["Guard"][];
             /** @description The graph, where it can be drawn. */
             canvas: components["schemas"]["Canvas"] | null;
+            clocks: components["schemas"]["SlowestPath"][];
         };
         /**
          * TemplateDetail
@@ -9922,6 +9935,7 @@ export type Session = components['schemas']['Session'];
 export type ShownBy = components['schemas']['ShownBy'];
 export type ShownQuietHours = components['schemas']['ShownQuietHours'];
 export type SignOnCode = components['schemas']['SignOnCode'];
+export type SlowestPath = components['schemas']['SlowestPath'];
 export type StartRun = components['schemas']['StartRun'];
 export type StepCalibration = components['schemas']['StepCalibration'];
 export type Target = components['schemas']['Target'];

@@ -73,6 +73,7 @@ export type {
   Run,
   RunRow,
   SavedView,
+  SlowestPath,
   StepCalibration,
   Template,
   TemplateCheck,

@@ -19,7 +19,7 @@ interface Props {
   draft: Draft;
   rehearsal: Rehearsal;
   chosen: string | null;
-  /** The way on which a clock is not kept, or a duty is avoided. */
+  /** The way on which a clock is not kept, a duty is avoided, or the slowest one of a clock. */
   path: string[];
   onChoose: (id: string, byKeys: boolean) => void;
   onLeave: () => void;
@@ -31,6 +31,7 @@ export function DraftGraph(props: Props) {
   const { check } = editing;
   const canvas = check?.canvas ?? null;
   const tried = rehearsal.tried;
+  const kept = check?.clocks?.some((one) => one.path === path) === true;
   const findings = useMemo(() => findingsByStep(check), [check]);
   const reached = useMemo(() => {
     if (canvas === null || tried === null) return undefined;
@@ -49,7 +50,7 @@ export function DraftGraph(props: Props) {
   };
   return (
     <section
-      className="template-graph"
+      className={`template-graph ${kept ? "is-kept" : ""}`}
       aria-label={t("graph")}
       aria-busy={editing.checking}
       tabIndex={-1}

@@ -1,7 +1,6 @@
 /** Write a process: the graph, the fields of its steps, all that is wrong, trying, publishing. */
 
 import { lazy, type RefObject, Suspense, useEffect, useMemo, useRef, useState } from "react";
-import type { Violation } from "../../../api/types";
 import { LoadError, Loading, Note } from "../../../components/Feedback";
 import { Breadcrumbs, Heading } from "../../../components/Heading";
 import { PersonName } from "../../../components/record/PersonName";
@@ -55,11 +54,11 @@ function Editor({ editing, draft }: { editing: Editing; draft: Draft }) {
   const [copied, setCopied] = useState<Step | null>(null);
   const [view, setView] = useState<View>("graph");
   const [trying, setTrying] = useState(false);
-  const [late, setLate] = useState<Violation | null>(null);
+  const [proof, setProof] = useState<string | null>(null);
   const editor = useRef<HTMLElement>(null);
   const focusing = useFocus(editor);
   const { check } = editing;
-  const path = useMemo(() => pathToShow(check, late), [check, late]);
+  const path = useMemo(() => pathToShow(check, proof), [check, proof]);
   const valid = check?.valid === true && editing.malformed === null;
   const rehearsal = useRehearsal(trying ? draft : null, valid);
   const step = stepOf(draft, chosen);
@@ -154,9 +153,9 @@ function Editor({ editing, draft }: { editing: Editing; draft: Draft }) {
               />
             )}
             <FromFile vertical={draft.vertical} />
-            <Findings editing={editing} path={path} onPath={setLate} onChoose={setChosen} />
+            <Findings editing={editing} path={path} onPath={setProof} onChoose={setChosen} />
             {step === undefined ? (
-              <ProcessPanel editing={editing} onChoose={setChosen} />
+              <ProcessPanel editing={editing} path={path} onPath={setProof} onChoose={setChosen} />
             ) : (
               <StepPanel
                 draft={draft}

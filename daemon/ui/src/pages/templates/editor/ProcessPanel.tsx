@@ -6,7 +6,7 @@ import { Field } from "../../../components/Field";
 import { Label } from "../../../components/Text";
 import { Discard } from "./Discard";
 import { type Draft, kindName, nameOf, stepOf } from "./draft/document";
-import { pathOfFinding, placeOf } from "./draft/findings";
+import { keyOf, pathOf, placeOf, type Proof } from "./draft/findings";
 import { ClockFields } from "./fields/ClockFields";
 import { FunctionFields, ReaderFields } from "./fields/OfficeFields";
 import { type Schema, SchemaBuilder } from "./fields/SchemaBuilder";
@@ -33,7 +33,7 @@ export function Findings({
   editing: Editing;
   /** The path that the graph shows. */
   path: string[];
-  onPath: (one: Violation) => void;
+  onPath: (key: string) => void;
   onChoose: (id: string) => void;
 }) {
   const { check, malformed, draft } = editing;
@@ -78,24 +78,29 @@ export function Findings({
   );
 }
 
-/** How long a path takes that a clock does not give, and a button that draws it. */
+/** How long a path takes and its clock gives, and a button that draws it. */
 function OnPath({
   one,
   shown,
   onPath,
 }: {
-  one: Violation;
+  one: Proof;
   shown: boolean;
-  onPath: (one: Violation) => void;
+  onPath: (key: string) => void;
 }) {
-  if (pathOfFinding(one).length === 0) return null;
+  if (pathOf(one).length === 0) return null;
   const { takes, within } = one;
   return (
     <p className="small">
       {takes != null &&
         within != null &&
         `${t("takesWithin", { takes: spanName(takes), within: spanName(within) })} `}
-      <button type="button" className="link" aria-pressed={shown} onClick={() => onPath(one)}>
+      <button
+        type="button"
+        className="link"
+        aria-pressed={shown}
+        onClick={() => onPath(keyOf(one))}
+      >
         {t("showWay")}
       </button>
     </p>
@@ -108,9 +113,14 @@ function spanName(text: string): string {
 
 export function ProcessPanel({
   editing,
+  path,
+  onPath,
   onChoose,
 }: {
   editing: Editing;
+  /** The path that the graph shows. */
+  path: string[];
+  onPath: (key: string) => void;
   onChoose: (id: string) => void;
 }) {
   const { draft, check } = editing;
@@ -160,7 +170,13 @@ export function ProcessPanel({
         hint={t("toolSchemasHint", { example: '{"tool": {"input": {…}, "output": {…}}}' })}
         onChange={editing.change}
       />
-      <ClockFields draft={draft} check={check} onChange={editing.change} />
+      <ClockFields draft={draft} check={check} onChange={editing.change}>
+        {(id) => {
+          const slowest = check?.clocks?.find((one) => one.clock === id);
+          if (slowest === undefined) return null;
+          return <OnPath one={slowest} shown={slowest.path === path} onPath={onPath} />;
+        }}
+      </ClockFields>
       <FunctionFields draft={draft} onChange={editing.change} />
       <ReaderFields draft={draft} onChange={editing.change} />
       <h3>{t("steps")}</h3>

@@ -1,6 +1,6 @@
 /** What is wrong with a draft, by its steps. */
 
-import type { TemplateCheck, Violation } from "../../../../api/types";
+import type { SlowestPath, TemplateCheck, Violation } from "../../../../api/types";
 
 export const CONDITION = "condition_refused";
 
@@ -11,21 +11,24 @@ export function placeOf(one: Violation): string | null {
 
 const NO_PATH: string[] = [];
 
-/** The steps of the way on which a clock is not kept or a duty is avoided. */
-export function pathOfFinding(one: Violation): string[] {
-  return one.path ?? NO_PATH;
+/** A way on which a clock is not kept or a duty is avoided, or the slowest one of a clock. */
+export type Proof = Violation | SlowestPath;
+
+export function pathOf(one: Proof | undefined): string[] {
+  return one?.path ?? NO_PATH;
 }
 
-/** The path to draw: that of the chosen finding while it is there, else the first. */
-export function pathToShow(check: TemplateCheck | null, chosen: Violation | null): string[] {
-  const found: Violation[] = (check?.violations ?? []).filter(
-    (one) => pathOfFinding(one).length > 0,
-  );
-  const same = found.find((one) => one.rule === chosen?.rule && one.detail === chosen.detail);
-  return pathOfFinding(same ?? found[0] ?? NOTHING);
+/** What stays the same of a proof while the draft is checked again. */
+export function keyOf(one: Proof): string {
+  return "rule" in one ? `${one.rule} ${one.detail}` : one.clock;
 }
 
-const NOTHING: Violation = { rule: "", node: null, edge: null, detail: "" };
+/** The path to draw: that of the chosen proof while it is there, else that of the first finding. */
+export function pathToShow(check: TemplateCheck | null, chosen: string | null): string[] {
+  const late: Violation[] = (check?.violations ?? []).filter((one) => pathOf(one).length > 0);
+  const proofs: Proof[] = [...late, ...(check?.clocks ?? [])];
+  return pathOf(proofs.find((one) => keyOf(one) === chosen) ?? late[0]);
+}
 
 export function findingsByStep(check: TemplateCheck | null): Map<string, string[]> {
   const found = new Map<string, string[]>();

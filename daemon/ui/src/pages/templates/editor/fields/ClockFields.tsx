@@ -1,6 +1,6 @@
 /** The clocks of a process: each with what starts, stops, holds up and extends it. */
 
-import { useId, useState } from "react";
+import { Fragment, type ReactNode, useId, useState } from "react";
 import type { TemplateCheck } from "../../../../api/types";
 import { Check, Field } from "../../../../components/Field";
 import { Icon } from "../../../../components/Icon";
@@ -26,9 +26,11 @@ interface Props {
   draft: Draft;
   check: TemplateCheck | null;
   onChange: (draft: Draft) => void;
+  /** What is shown of the clock with an id. */
+  children: (id: string) => ReactNode;
 }
 
-export function ClockFields({ draft, check, onChange }: Props) {
+export function ClockFields({ draft, check, onChange, children }: Props) {
   const clocks = clocksIn(draft);
   const [opened, setOpened] = useState(clocks.length);
   return (
@@ -36,19 +38,22 @@ export function ClockFields({ draft, check, onChange }: Props) {
       <legend>{t("clocks")}</legend>
       <p className="hint">{t("clocksHint")}</p>
       {clocks.map((clock, place) => (
-        <details key={place} className="way-details" open={place >= opened}>
-          <summary>
-            <Label text={clock.label} />
-          </summary>
-          <ClockField
-            draft={draft}
-            clock={clock}
-            check={check}
-            onChange={(members) => onChange(clockChanged(draft, clock.id, members))}
-            onRename={(id) => onChange(clockRenamed(draft, clock.id, id))}
-            onRemove={() => onChange(clockRemoved(draft, clock.id))}
-          />
-        </details>
+        <Fragment key={place}>
+          <details className="way-details" open={place >= opened}>
+            <summary>
+              <Label text={clock.label} />
+            </summary>
+            <ClockField
+              draft={draft}
+              clock={clock}
+              check={check}
+              onChange={(members) => onChange(clockChanged(draft, clock.id, members))}
+              onRename={(id) => onChange(clockRenamed(draft, clock.id, id))}
+              onRemove={() => onChange(clockRemoved(draft, clock.id))}
+            />
+          </details>
+          {children(clock.id)}
+        </Fragment>
       ))}
       <button
         type="button"
