@@ -64,6 +64,7 @@ async def test_a_document_that_keeps_all_rules_is_valid_and_its_steps_come_in_or
         "steps": ["check", "signoff", "pay", "refused", "paid"],
         "gates": ["signoff"],
         "guards": [{"step_id": "pay", "gates": ["signoff"]}],
+        "clocks": [],
     }
 
 
@@ -608,3 +609,5 @@ async def test_a_clock_that_is_late_by_design_is_told_with_its_path(ann: Person)
         "violations"
     ]
     assert set(other) == {"rule", "node", "edge", "detail"}
+    kept = (await ann.post("/process-templates/validate", {**value, "clocks": [{**clock, "within": "P9D"}]})).json
+    assert kept["clocks"] == [{"clock": "notice", "path": ["w", "send"], "takes": "P8D", "within": "P9D"}]

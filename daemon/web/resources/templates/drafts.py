@@ -153,7 +153,7 @@ def check_json(found: Checked, template: Template | None) -> dict[str, Any]:
         "gates": found.gates,
         "guards": [{"step_id": step, "gates": gates} for step, gates in found.guards],
         "canvas": None if template is None else canvas_json(template),
-        **({"clocks": [contract.SlowestPath.view(one) for one in found.clocks]} if found.clocks else {}),
+        "clocks": [contract.SlowestPath.view(one) for one in found.clocks],
     }
 
 

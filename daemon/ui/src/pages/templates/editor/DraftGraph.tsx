@@ -31,7 +31,7 @@ export function DraftGraph(props: Props) {
   const { check } = editing;
   const canvas = check?.canvas ?? null;
   const tried = rehearsal.tried;
-  const kept = check?.clocks?.some((one) => one.path === path) === true;
+  const kept = check?.clocks.some((one) => one.path === path) === true;
   const findings = useMemo(() => findingsByStep(check), [check]);
   const reached = useMemo(() => {
     if (canvas === null || tried === null) return undefined;

@@ -172,7 +172,7 @@ export function ProcessPanel({
       />
       <ClockFields draft={draft} check={check} onChange={editing.change}>
         {(id) => {
-          const slowest = check?.clocks?.find((one) => one.clock === id);
+          const slowest = check?.clocks.find((one) => one.clock === id);
           if (slowest === undefined) return null;
           return <OnPath one={slowest} shown={slowest.path === path} onPath={onPath} />;
         }}
