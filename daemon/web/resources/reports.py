@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, TypeVar
 
 from aiohttp import web
 
 from daemon.contract import reports as contract
+from daemon.model.reading import Sight
 from daemon.model.reports.questions import (
     AGES,
     DAYS_DEFAULT,
@@ -24,6 +25,7 @@ from daemon.model.reports.questions import (
     ToolNumbers,
     Totals,
 )
+from daemon.stores.store import Store
 from daemon.web.bodies import page_limit
 from daemon.web.csv_lists import csv_list
 from daemon.web.middleware.auth import principal_of
@@ -86,18 +88,26 @@ def row_name(at: datetime, run_id: str, last: object) -> str:
     return json.dumps([at.astimezone(UTC).isoformat(timespec="microseconds"), run_id, str(last)])
 
 
-async def numbers_page(
+async def _numbers(
     request: web.Request,
-    kind: str,
-    found: Sequence[T],
-    *,
-    key: Callable[[T], Sequence[str]],
+    name: str,
+    find: Callable[[Store, str, DaySpan, Sight | None], Awaitable[Sequence[T]]],
+    by: Sequence[str],
     show: Callable[[T], Any],
 ) -> web.Response:
-    """A page of numbers, which are few: all are counted, and those behind the cursor shown."""
-    limit, after = page_limit(request), from_cursor(request, kind)
+    """A page of the numbers of some days, which are few: all are counted, in the order of `by`."""
+    span, limit, kind = span_of(request), page_limit(request), f"report-{name}"
+    after = from_cursor(request, kind)
     behind = None if after is None else _names(after)
-    left = [one for one in found if behind is None or list(key(one)) > behind]
+    async with in_turn(request, REPORTS_IN_TURN):
+        await caught_up(request)
+        store, company_id = request.app[SERVICES].store, principal_of(request).company_id
+        found = await find(store, company_id, span, await sight_of(request))
+
+    def key(one: T) -> list[str]:
+        return [getattr(one, name) for name in by]
+
+    left = [one for one in found if behind is None or key(one) > behind]
     return await page_response(
         request, left[: limit + 1], limit, kind, name=lambda last: json.dumps(key(last)), show=show
     )
@@ -141,24 +151,20 @@ async def get_report(request: web.Request) -> web.Response:
 @csv_list(contract.ReportDay, "days")
 async def list_report_days(request: web.Request) -> web.Response:
     """The days on which anything was decided, cleared or called, the first one first."""
-    span, company_id = span_of(request), principal_of(request).company_id
-    async with in_turn(request, REPORTS_IN_TURN):
-        await caught_up(request)
-        found = await request.app[SERVICES].store.report_days(company_id, span, await sight_of(request))
-    return await numbers_page(request, "report-days", found, key=lambda one: (one.day,), show=_day_json)
+    return await _numbers(request, "days", Store.report_days, ("day",), _day_json)
 
 
 @Operation("List the numbers of gates", "read", list[contract.ReportGate], query=(*LISTED, *DAYS))
 @csv_list(contract.ReportGate, "gates")
 async def list_report_gates(request: web.Request) -> web.Response:
     """The gates that are open now or were closed within the days, by template and step."""
-    span, company_id = span_of(request), principal_of(request).company_id
-    async with in_turn(request, REPORTS_IN_TURN):
-        await caught_up(request)
-        now = request.app[SERVICES].now()
-        found = await request.app[SERVICES].store.report_gates(company_id, span, now, await sight_of(request))
-    return await numbers_page(
-        request, "report-gates", found, key=lambda one: (one.vertical, one.step_id), show=_gate_json
+    now = request.app[SERVICES].now()
+    return await _numbers(
+        request,
+        "gates",
+        lambda store, company_id, span, sight: store.report_gates(company_id, span, now, sight),
+        ("vertical", "step_id"),
+        _gate_json,
     )
 
 
@@ -166,11 +172,7 @@ async def list_report_gates(request: web.Request) -> web.Response:
 @csv_list(contract.ReportPerson, "people")
 async def list_report_people(request: web.Request) -> web.Response:
     """Who gave verdicts within the days, how many, and how long they took."""
-    span, company_id = span_of(request), principal_of(request).company_id
-    async with in_turn(request, REPORTS_IN_TURN):
-        await caught_up(request)
-        found = await request.app[SERVICES].store.report_people(company_id, span, await sight_of(request))
-    return await numbers_page(request, "report-people", found, key=lambda one: (one.by,), show=_person_json)
+    return await _numbers(request, "people", Store.report_people, ("by",), _person_json)
 
 
 @Operation("List the numbers of steps", "read", list[contract.ReportStep], query=(*LISTED, *DAYS))
@@ -180,13 +182,7 @@ async def list_report_steps(request: web.Request) -> web.Response:
 
     Of a template that has runs which the caller may not read, the autopilot's are not counted.
     """
-    span, company_id = span_of(request), principal_of(request).company_id
-    async with in_turn(request, REPORTS_IN_TURN):
-        await caught_up(request)
-        found = await request.app[SERVICES].store.report_steps(company_id, span, await sight_of(request))
-    return await numbers_page(
-        request, "report-steps", found, key=lambda one: (one.vertical, one.step_id), show=contract.ReportStep.model_dump
-    )
+    return await _numbers(request, "steps", Store.report_steps, ("vertical", "step_id"), contract.ReportStep.model_dump)
 
 
 @Operation("List the numbers of connectors", "read", list[contract.ReportConnector], query=(*LISTED, *DAYS))
@@ -197,11 +193,7 @@ async def list_report_connectors(request: web.Request) -> web.Response:
     Calls in shadow mode do not count, nor does one that was still out when its run ended. Those of
     a template that has runs which the caller may not read do not, either.
     """
-    span, company_id = span_of(request), principal_of(request).company_id
-    async with in_turn(request, REPORTS_IN_TURN):
-        await caught_up(request)
-        found = await request.app[SERVICES].store.report_tools(company_id, span, await sight_of(request))
-    return await numbers_page(request, "report-connectors", found, key=lambda one: (one.tool_id,), show=_tool_json)
+    return await _numbers(request, "connectors", Store.report_tools, ("tool_id",), _tool_json)
 
 
 @Operation("List the numbers of clocks", "read", list[contract.ReportClock], query=(*LISTED, *DAYS))
@@ -211,13 +203,7 @@ async def list_report_clocks(request: web.Request) -> web.Response:
 
     A late act counts as a breach, as does a clock that is overdue now.
     """
-    span, company_id = span_of(request), principal_of(request).company_id
-    async with in_turn(request, REPORTS_IN_TURN):
-        await caught_up(request)
-        found = await request.app[SERVICES].store.report_clocks(company_id, span, await sight_of(request))
-    return await numbers_page(
-        request, "report-clocks", found, key=lambda one: (one.vertical, one.clock), show=_clock_json
-    )
+    return await _numbers(request, "clocks", Store.report_clocks, ("vertical", "clock"), _clock_json)
 
 
 def _report_json(totals: Totals, span: DaySpan, now: datetime, *, complete: bool, failing: int) -> dict[str, Any]:
