@@ -18,6 +18,7 @@ from rich.text import Text
 
 from actors.core.canonical import canonical
 from actors.core.rules import Violation, policy_warnings
+from actors.core.rules.proof import slowest_paths
 from daemon.client import Canvas, Penstock, Problem, RuleOfTemplate, TemplateCheck, TemplateDetail, TemplateVersion
 from daemon.client import Violation as AnsweredViolation
 from daemon.commands import display
@@ -237,8 +238,8 @@ def check_template(
 ) -> None:
     """Check whether templates load; prints FILE:LINE:COLUMN: RULE: SENTENCE for each finding.
 
-    A warning leaves a template sound. A rule that is overdue does not. No service is needed but
-    for --own.
+    Of a sound one it prints the slowest path of each clock. A warning leaves a template sound, and
+    a rule that is overdue does not. No service is needed but for --own.
     """
     if as_of is None and (own or not files):
         raise typer.BadParameter("--own goes with --as-of" if own else "name files, or a date with --as-of")
@@ -277,7 +278,12 @@ def _checked(file: Path, day: date | None) -> dict[str, Any]:
         return {"file": str(file), "sound": False, "text": message_of(error)}
     lines = [str(one) for one in findings]
     if entry is not None:
-        lines.insert(0, f"{file}: {entry.template.vertical} version {entry.template.version} is sound")
+        template = entry.template
+        paths = [
+            f"{file}: clock {one.clock} takes up to {one.takes} of {one.within}, by {', '.join(one.path)}"
+            for one in slowest_paths(template)
+        ]
+        lines = [f"{file}: {template.vertical} version {template.version} is sound", *paths, *lines]
     told = [one.as_json() for one in findings]
     sound, none = entry is not None, list[Any]()
     said_of = {"findings": none if sound else told, "warnings": told if sound else none}
