@@ -34,6 +34,7 @@ from actors.core.messages import (
 )
 from actors.core.messages.events import HowEnded
 from actors.core.panels import convene
+from actors.core.rules.conditions import clocks_named
 from actors.core.run import DONE, RETRY, RUN_BYTES_MAX, Run, Visit
 from actors.core.schedule import duration
 from actors.core.template import APPROVED, DENIED, ConditionFailed, Kind, Node, Template
@@ -357,13 +358,8 @@ def wait_until(turn: Turn, node: Node, since: datetime) -> datetime | None:
 def _on_a_paused_clock(turn: Turn, text: str, step_id: str) -> bool:
     """Whether an expression reads a clock that stands still, and not for the sake of this step."""
     paused = [one.id for one in turn.run.clocks if one.state == "paused"]
-    rules = [rule for one in paused if reads_clock(text, one) and (rule := turn.template.clock(one)) is not None]
+    rules = [rule for one in paused if one in clocks_named(text) and (rule := turn.template.clock(one)) is not None]
     return any(step_id not in rule.pauses for rule in rules)
-
-
-def reads_clock(text: str, clock_id: str) -> bool:
-    """Whether an expression names a clock."""
-    return any(form in text for form in (f".{clock_id}.", f'["{clock_id}"]', f"['{clock_id}']"))
 
 
 def end_wait(turn: Turn, visit: Visit, how: HowEnded, payload: Any = None) -> None:

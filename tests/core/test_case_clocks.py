@@ -470,17 +470,22 @@ class Due:
         return datetime.fromisoformat(clocks["notice"]["due_at"]) - timedelta(hours=48)
 
 
-def test_a_wait_for_a_time_of_a_clock_moves_with_it() -> None:
+def waiting_beside_a_pause(until: Any) -> Conversation:
     fork = (
         parallel("fork"),
         wait("records", message="came"),
-        wait("nearly", until=Due()),
+        wait("nearly", until=until),
         parallel("join"),
         task("send"),
         end(),
     )
     ways = "fork -> nearly -> join -> send -> end\nfork -> records -> join"
-    talk = Conversation(clocked(*fork, ways=ways, clocks=(ruled(pauses=("records",)),))).start()
+    return Conversation(clocked(*fork, ways=ways, clocks=(ruled(pauses=("records",)),)))
+
+
+@pytest.mark.parametrize("named", ["clocks.notice", 'clocks["notice"]', "clocks[ 'notice' ]", "clocks .notice"])
+def test_a_wait_for_a_time_of_a_clock_moves_with_it(named: str) -> None:
+    talk = waiting_beside_a_pause(Told(f"timestamp({named}.due_at) - duration('48h')", Due().time)).start()
     waiting = talk.visit("nearly").wait
     assert waiting is not None
     assert (waiting.until, talk.run.status) == (None, "waiting")
@@ -491,6 +496,12 @@ def test_a_wait_for_a_time_of_a_clock_moves_with_it() -> None:
     assert talk.run.wake_at == due
     talk.due(6 * DAY)
     assert happened(talk)[0] == "wait_ended"
+
+
+def test_a_wait_for_an_input_that_has_the_name_of_a_clock_does_not_stand_still_with_it() -> None:
+    hearing = MORNING + 3 * DAY
+    talk = waiting_beside_a_pause(Told("timestamp(inputs.notice.hearing)", lambda *_: hearing)).start()
+    assert talk.run.wake_at == hearing
 
 
 def test_a_wait_for_a_time_of_a_clock_stays_where_a_new_calendar_moves_nothing() -> None:

@@ -286,6 +286,12 @@ def test_the_smallest_length_counts_unless_the_path_fixes_its_condition() -> Non
     assert hurried("facts.a.urgent ? 'PT72H' : 'P7D'", URGENT) == [("late_by_design", "send")]
 
 
+def test_an_input_that_is_neither_true_nor_false_takes_the_way_of_neither() -> None:
+    assert hurried("inputs.urgent == false ? 'P7D' : 'PT72H'", asks("inputs.urgent == true")) == [
+        ("late_by_design", "send")
+    ]
+
+
 def asks(text: str) -> dict[str, Any]:
     return {"urgent": When(text, lambda *_: True)}
 

@@ -104,6 +104,12 @@ def test_what_hangs_on_a_clock_names_one_of_the_template() -> None:
         ("a == false", {"a": True}, False),
         ("a != true", {"a": False}, True),
         ("a != false", {"a": False}, False),
+        ("a", {"a == false": True}, False),
+        ("a == true", {"a == false": False}, None),
+        ("a == false", {"a != true": True}, None),
+        ("b", {"a // || b\n": False}, None),
+        ("a", {"a // || b\n": False}, False),
+        ("b", {"a == '''x' || b || 'y'''": False}, None),
         ("x != 'a'", {"x == 'a'": True}, False),
         ("x != 'a' != b", {}, None),
         ("!a", {}, None),
@@ -165,6 +171,8 @@ def test_a_time_by_a_clock_is_read_from_its_text() -> None:
     assert at_due("clocks.notice.due_at - duration('1h30m')") == ("notice", -5400)
     assert at_due("clocks.notice.due_at + duration('1.5h')") is None
     assert at_due("clocks.notice.due_at - inputs.x") is None
+    assert at_due("timestamp( clocks[ 'notice' ].due_at )\n- duration( '2h' )") == ("notice", -7200)
+    assert at_due("clocks .notice.due_at") is None, "it is a text, from which nothing can be taken"
 
 
 def test_durations_are_written_as_they_are_read() -> None:

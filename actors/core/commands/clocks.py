@@ -10,7 +10,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from actors.core.gate_policy import AnchoredDeadline
-from actors.core.kinds import begin_wait, reads_clock, wait_until
+from actors.core.kinds import begin_wait, wait_until
 from actors.core.messages import (
     CallSettled,
     ClockBreached,
@@ -30,6 +30,7 @@ from actors.core.messages import (
     WaitEnded,
 )
 from actors.core.people import ByKind
+from actors.core.rules.conditions import clocks_named
 from actors.core.run import Clock, Run, Visit
 from actors.core.schedule import duration, durations_in
 from actors.core.template import ClockExtension, ClockRule, ConditionFailed, Node, Template
@@ -358,7 +359,7 @@ def _move_gate(turn: Turn, visit: Visit) -> None:
 
 def _move_wait(turn: Turn, visit: Visit, node: Node, clock_id: str) -> None:
     moment = None if node.wait is None else node.wait.until
-    if moment is None or visit.wait is None or not reads_clock(moment.text, clock_id):
+    if moment is None or visit.wait is None or clock_id not in clocks_named(moment.text):
         return
     until = wait_until(turn, node, visit.wait.since)
     if until != visit.wait.until:

@@ -11,7 +11,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 DEPTH_MAX = 40
-_TOKEN = re.compile(r"""r?"(?:[^"\\]|\\.)*+"?|r?'(?:[^'\\]|\\.)*+'?|&&|\|\||==|!=|<=|>=|\w+|\s+|.""", re.DOTALL)
+_QUOTED = r"""r?(?:\"{3}(?:[^\\]|\\.)*?\"{3}|'{3}(?:[^\\]|\\.)*?'{3}|"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?)"""
+_TOKEN = re.compile(rf"""//[^\n]*+|{_QUOTED}|&&|\|\||==|!=|<=|>=|\w+|\s+|.""", re.DOTALL)
 _TEXT = re.compile(r"""(["'])([^"'\\]*)\1""")
 _INPUT = re.compile(r"\binputs((?:\.[A-Za-z_]\w*)+)")
 _HAS = re.compile(r"has\((inputs(?:\.[A-Za-z_]\w*)+)\)")
@@ -20,8 +21,8 @@ _COMPARED = re.compile(rf"(inputs(?:\.[A-Za-z_]\w*)+)(?:(?:==|<=?|>=?){_LITERAL}
 _MAY_CHANGE = re.compile(r"inputs(?!\.)|ininputs|has\(|\b(?:all|exists|exists_one|existsOne|map|filter)\(")
 """What an atom asks that is answered otherwise once an input is there that was missing."""
 _DUE = re.compile(
-    r"""(?:timestamp\()?clocks(?:\.([a-z][a-z0-9_]*)|\[["']([a-z][a-z0-9-]*)["']\])\.due_at\)?"""
-    r"""(?:([-+])duration\(["']([0-9.a-z]+)["']\))?"""
+    r"""(?:timestamp\(\s*)?clocks(?:\.([a-z][a-z0-9_]*)|\[\s*["']([a-z][a-z0-9-]*)["']\s*\])\.due_at\s*\)?"""
+    r"""(?:\s*([-+])\s*duration\(\s*["']([0-9.a-z]+)["']\s*\))?"""
 )
 _UNITS = {"h": 3_600, "m": 60, "s": 1}
 _PARTS = re.compile(r"(\d{1,9})([hms])")
@@ -43,7 +44,7 @@ Facts = Mapping[Expression, bool]
 @lru_cache(maxsize=4_096)
 def parsed(text: str) -> Expression:
     """The connectives of a text; without their form it is one atom."""
-    tokens = [one for one in _TOKEN.findall(text) if not one.isspace()]
+    tokens = [one for one in _TOKEN.findall(text) if not one.isspace() and not one.startswith("//")]
     try:
         return _ConditionReader(tokens).whole()
     except ValueError:
@@ -130,10 +131,6 @@ def _plain(text: str) -> Expression:
     """An atom without what says the same of it."""
     if not text:
         raise ValueError("an operand is missing")
-    for end, negates in (("==true", False), ("==false", True), ("!=true", True), ("!=false", False)):
-        if text.endswith(end):
-            atom = Expression("", text=text.removesuffix(end))
-            return Expression("!", (atom,)) if negates else atom
     left, differs, right = text.partition("!=")
     if differs and "!=" not in right:
         return Expression("!", (Expression("", text=f"{left}=={right}"),))
@@ -149,7 +146,7 @@ def known(condition: Expression, facts: Facts, *, holds: bool) -> dict[Expressio
     while waiting:
         one, answer = waiting.pop()
         if _stays(one) or (answer and _HAS.fullmatch(one.text)):
-            found[one] = answer
+            found.update(_compared(one, answer=answer))
         if one.sign == "!":
             waiting.append((one.parts[0], not answer))
         elif (one.sign, answer) in (("&&", True), ("||", False)):
@@ -158,6 +155,19 @@ def known(condition: Expression, facts: Facts, *, holds: bool) -> dict[Expressio
             # What was answered was there.
             found.update({Expression("", text=f"has({there})"): True for there in _inputs(one.text)})
     return found
+
+
+def _compared(one: Expression, *, answer: bool) -> Facts:
+    """A condition, and what its answer says of the same compared with true and false.
+
+    What does not equal one of the two need not equal the other.
+    """
+    bare = one.text.removesuffix("==true").removesuffix("==false")
+    if one.sign or (bare != one.text and not answer):
+        return {one: answer}
+    holds = answer and not one.text.endswith("==false")
+    forms = {bare: holds, f"{bare}==true": holds, f"{bare}==false": not holds}
+    return {Expression("", text=text): there for text, there in forms.items()}
 
 
 def _stays(one: Expression) -> bool:
@@ -268,7 +278,7 @@ class AtDue(NamedTuple):
 
 def at_due(text: str) -> AtDue | None:
     """The time by a clock that an expression gives; None for any other time."""
-    found = _DUE.fullmatch("".join(text.split()))
+    found = _DUE.fullmatch(text.strip())
     if found is None:
         return None
     length = found[4] or "0s"
@@ -279,7 +289,7 @@ def at_due(text: str) -> AtDue | None:
     return AtDue(found[1] or found[2], -seconds if found[3] == "-" else seconds)
 
 
-NAMES_CLOCK = re.compile(r"""\bclocks(?:\.([A-Za-z_]\w*)|\[\s*["']([^"']*)["']\s*\])""")
+NAMES_CLOCK = re.compile(r"""\bclocks\s*(?:\.\s*([A-Za-z_]\w*)|\[\s*["']([^"']*)["']\s*\])""")
 
 
 def clocks_named(text: str) -> tuple[str, ...]:
