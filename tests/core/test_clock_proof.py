@@ -429,6 +429,12 @@ def test_a_clock_that_starts_in_a_branch_counts_what_the_others_may_still_take()
     assert beside("a -> j", "b -> j", *nodes, rule=rule) == [("late_by_design", "send")]
 
 
+def test_an_act_that_may_be_done_before_the_clock_starts_beside_it_stops_nothing() -> None:
+    nodes = (wait("a", duration="P1D"), task("act"), wait("b", duration="P8D"))
+    rule = clock(from_step="a", stops=("act", "send"))
+    assert beside("a -> j", "act -> b -> j", *nodes, rule=rule) == [("late_by_design", "send")]
+
+
 # ------------------------------------------------------------------------------ several clocks
 
 

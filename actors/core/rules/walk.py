@@ -166,7 +166,14 @@ class Walk:
                 if other.branch != region.branch:
                     self.beside.add(other)
                     yield region.fork, self.template.leaving(region.fork)[other.branch].target
+                    yield from self._behind_acts(other)
         yield from ((since, edge.target) for edge in self.template.leaving(since) if does(self.template, edge))
+
+    def _behind_acts(self, region: Region) -> Iterator[tuple[str, str]]:
+        """The steps of a branch behind acts that may be done before the clock begins."""
+        for step in self.clock.stops:
+            if region in self.regions.around(step):
+                yield from ((step, way.edge.target) for way in self.regions.ways[step] if way.does and not way.ends)
 
     def _enter(self, state: State, before: State | None, source: str | None) -> None:
         """Come to a state, at a join once all of its branches have."""
