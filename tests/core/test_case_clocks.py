@@ -582,6 +582,32 @@ def test_a_migration_that_changes_the_words_alone_moves_nothing() -> None:
     assert (the_clock(talk).source, the_clock(talk).due_at) == ("a new law", MORNING + 7 * DAY)
 
 
+def test_a_migration_follows_the_pauses_of_the_version_at_once() -> None:
+    talk = asking(ruled()).start()
+    talk.migrate(onto(talk.template, ruled(pauses=("records",))))
+    assert (happened(talk)[-1], the_clock(talk).state) == ("clock_paused", "paused")
+    talk = asking().start()
+    talk.passed = DAY
+    talk.migrate(onto(talk.template, ruled()))
+    assert (happened(talk)[-1], the_clock(talk).state) == ("clock_resumed", "running")
+    assert talk.run.wake_at == the_clock(talk).due_at == MORNING + 8 * DAY + MINUTE
+
+
+def test_a_migration_warns_by_the_version_of_what_is_still_to_come() -> None:
+    talk = deciding(ruled(warn=("P6D", "P3D"))).start()
+    talk.due(2 * DAY)
+    talk.migrate(onto(talk.template, ruled(warn=("P6D", "P2D", "P1D"))))
+    assert happened(talk)[:2] == ("run_migrated", "clock_rescheduled")
+    assert the_clock(talk).warn_at == (MORNING + 5 * DAY, MORNING + 6 * DAY)
+    still = asking(ruled(pauses=("records",))).start()
+    still.passed = DAY
+    still.migrate(onto(still.template, ruled(pauses=("records",), warn=("P2D", "P1D"))))
+    still.deliver("came")
+    due = the_clock(still).due_at
+    assert due is not None
+    assert the_clock(still).warn_at == (due - 2 * DAY, due - DAY)
+
+
 def test_a_length_that_becomes_clear_after_the_breach_mends_nothing() -> None:
     nodes = (gate("signoff"), task("look", needs=("inputs.urgent",)), task("send"), end())
     template = clocked(*nodes, ways="signoff -> look -> send -> end", clocks=(ruled(within=SPEED),))

@@ -113,6 +113,8 @@ def migrate(turn: Turn, before: Template) -> None:
             begun = turn.run.created_at if rule.from_step is None else _done_at(turn.run, rule.from_step)
             if begun is not None:
                 _start(turn, rule, begun)
+    for rule, clock in _open(turn):
+        _hold_or_go_on(turn, rule, clock)
 
 
 # ------------------------------------------------------------------------------------- beginning
@@ -201,8 +203,13 @@ def _by_rule(turn: Turn, rule: ClockRule, clock: Clock, before: ClockRule | None
         length = _measure(turn, replace(rule, since=None), clock.started_at)
         kept = tuple([one for one in clock.assumed if one == "from" and rule.since is not None])
         _count_anew(turn, rule, clock, length._replace(assumed=(*kept, *length.assumed)))
-    elif (rule.label, rule.source) != (clock.label, clock.source):
-        about: Any = {"due_at": clock.due_at or UNSET, "warn_at": clock.warn_at}
+        return
+    warn_at = clock.warn_at
+    if clock.state != "breached" and before is not None and before.warn != rule.warn:
+        due_at = clock.as_of(turn.at, turn.company.calendar).due_at
+        warn_at = tuple([one for one in _warnings(turn, rule, due_at) if one > turn.at])
+    if (rule.label, rule.source, warn_at) != (clock.label, clock.source, clock.warn_at):
+        about: Any = {"due_at": clock.due_at or UNSET, "warn_at": warn_at}
         turn.add(ClockRescheduled(at=turn.at, clock=rule.id, label=rule.label, source=rule.source or UNSET, **about))
 
 
