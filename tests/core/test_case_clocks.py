@@ -175,6 +175,16 @@ def test_an_end_may_be_the_act() -> None:
     assert (happened(talk)[-2:], the_clock(talk).stopped_by) == (("clock_stopped", "run_ended"), "end")
 
 
+def test_an_end_that_undoes_what_was_done_is_the_act_before_it_has_undone_it() -> None:
+    nodes = (task("book", compensate="unbook"), gate("signoff"), task("send"), end())
+    ways = "book -> signoff -> send -> end\nsignoff -[denied]-> undone"
+    template = clocked(*nodes, end("undone", compensates=True), ways=ways, clocks=(ruled(stops=("send", "undone")),))
+    talk = Conversation(template, connectors={"unbook": connector("unbook")}).start()
+    talk.resume("signoff", "denied")
+    assert (talk.run.status, the_clock(talk).stopped_by) == ("compensating", "undone")
+    assert talk.run.wake_at is None
+
+
 def test_an_end_says_why_the_law_asks_for_nothing_more() -> None:
     silent = structs.replace(end("withdrawn"), ends_clocks={"notice": "the request was withdrawn"})
     nodes = (gate("signoff"), task("send"), end(), silent)

@@ -21,6 +21,7 @@ from actors.core.messages import (
     ClockStarted,
     ClockStopped,
     ClockWarned,
+    CompensationBegan,
     GateExpired,
     GateRescheduled,
     LaterEvent,
@@ -54,7 +55,7 @@ def begin(turn: Turn) -> None:
 
 def follow(turn: Turn, event: LaterEvent) -> None:
     """Add an event, and what the clocks make of it: whatever ends the run closes them before."""
-    if isinstance(event, RunEnded):
+    if isinstance(event, RunEnded) or (isinstance(event, CompensationBegan) and event.status == "completed"):
         _close(turn, event)
     turn.add(event)
     if turn.run.ended is not None:
@@ -454,7 +455,7 @@ def _stop(turn: Turn, rule: ClockRule, clock: Clock, *, by: str | None = None, r
     _moved(turn, rule.id)
 
 
-def _close(turn: Turn, event: RunEnded) -> None:
+def _close(turn: Turn, event: RunEnded | CompensationBegan) -> None:
     """Stop what still goes as the run ends, by the end that it has reached or for a reason."""
     reached = event.status == "completed"
     ends = (one for one in (*turn.run.open, *reversed(turn.run.trace)) if one.kind == "end" and reached)
