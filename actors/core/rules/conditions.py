@@ -146,7 +146,8 @@ def known(condition: Expression, facts: Facts, *, holds: bool) -> dict[Expressio
     while waiting:
         one, answer = waiting.pop()
         if _stays(one) or (answer and _HAS.fullmatch(one.text)):
-            found.update(_compared(one, answer=answer))
+            atom, value = _compared(one)
+            found.update({atom: value == answer} if answer or atom is one else {one: answer})
         if one.sign == "!":
             waiting.append((one.parts[0], not answer))
         elif (one.sign, answer) in (("&&", True), ("||", False)):
@@ -157,19 +158,19 @@ def known(condition: Expression, facts: Facts, *, holds: bool) -> dict[Expressio
     return found
 
 
-def _compared(one: Expression, *, answer: bool) -> Facts:
-    """A condition, and what its answer says of the same compared with true and false.
+@lru_cache(maxsize=4_096)
+def _compared(one: Expression) -> tuple[Expression, bool]:
+    """What an atom compares with true or false, and with which of them; another is true by itself.
 
     What does not equal one of the two need not equal the other.
     """
-    bare = one.text.removesuffix("==true").removesuffix("==false")
-    if one.sign or (bare != one.text and not answer):
-        return {one: answer}
-    holds = answer and not one.text.endswith("==false")
-    forms = {bare: holds, f"{bare}==true": holds, f"{bare}==false": not holds}
-    return {Expression("", text=text): there for text, there in forms.items()}
+    for end in ("==true", "==false") if not one.sign else ():
+        if one.text.endswith(end):
+            return Expression("", text=one.text.removesuffix(end)), end == "==true"
+    return one, True
 
 
+@lru_cache(maxsize=4_096)
 def _stays(one: Expression) -> bool:
     """Whether the answer to a condition stays as it is, whatever else comes to be known."""
     return all(map(_stays, one.parts)) if one.sign else _MAY_CHANGE.search(one.text) is None
@@ -209,6 +210,9 @@ def _inputs(text: str) -> Iterator[str]:
 
 def answer(one: Expression, facts: Facts) -> bool | None:
     """Whether a condition holds by what is known; None where that does not tell."""
+    atom, value = _compared(one)
+    if atom in facts:
+        return facts[atom] is value
     if one in facts:
         return facts[one]
     answers = [answer(part, facts) for part in one.parts]

@@ -13,7 +13,7 @@ from actors.core.template import APPROVED, DENIED, TIMEOUT, ClockRule, Node, Tem
 
 WALKED_MAX = 50_000
 """So many edges are walked for all clocks of a template; a thousand steps with a clock need few."""
-CHARS_A_WALK = 32
+CHARS_A_WALK = 16
 """To compare so many characters of a condition takes as long as to walk an edge."""
 
 NOT, GRANTED, EXTENDED = range(3)
