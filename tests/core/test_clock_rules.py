@@ -43,6 +43,7 @@ def wrong(**rule: Any) -> list[str]:
             {"from_step": "g", "since": Text("inputs.x")},
             "it starts from an expression or from a step, and not from both",
         ),
+        ({"since": Text("clocks.other.due_at")}, "from names the clock other; it reads inputs and facts alone"),
         ({"pauses": ("x",)}, "pauses names x, which is no step"),
         ({"pauses": ("question:w",)}, "pauses names questions at w, which is no gate"),
         ({"pauses": ("g",)}, "pauses names g, which is no wait; questions at a gate are question:g"),

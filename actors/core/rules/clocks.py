@@ -44,6 +44,8 @@ def _wrong(template: Template, clock: ClockRule) -> Iterator[str]:
 def _no_start(template: Template, clock: ClockRule) -> Iterator[str]:
     if clock.since is not None and clock.from_step is not None:
         yield "it starts from an expression or from a step, and not from both"
+    for name in () if clock.since is None else clocks_named(clock.since.text):
+        yield f"from names the clock {name}; it reads inputs and facts alone"
     if clock.from_step is not None:
         yield from _no_act(template, "from_step", clock.from_step)
     if clock.from_step in clock.stops:
