@@ -182,10 +182,22 @@ class Clock(Struct, frozen=True, gc=False, omit_defaults=True):
 
     def due_if(self, goes_on: datetime, calendar: BusinessCalendar) -> datetime | None:
         """When it is due if it goes on then; None while nobody knows how long it is."""
+        if not self.spans:
+            return None
+        sooner = self._due(goes_on, calendar)
+        return sooner if self.paused_at is None else max(sooner, self._due(self.paused_at, calendar))
+
+    def remaining(self, goes_on: datetime, calendar: BusinessCalendar) -> tuple[Duration, ...]:
+        """What is left if it goes on then: by a pause, no clock is due sooner than without it."""
+        due_at, last = self.due_if(goes_on, calendar), self.spans[-1:]
+        longer = timedelta() if due_at is None else due_at - self._due(goes_on, calendar)
+        return (*self.spans[:-1], *(replace(one, exact=one.exact + longer) for one in last))
+
+    def _due(self, goes_on: datetime, calendar: BusinessCalendar) -> datetime:
         due_at = max(goes_on, self.counts_from)
         for span in self.spans:
             due_at = span.after(due_at, calendar)
-        return due_at if self.spans else None
+        return due_at
 
     def left(self, at: datetime, calendar: BusinessCalendar) -> tuple[Duration, ...]:
         """What is left of its spans at a time before it is due, or as it is."""

@@ -357,6 +357,23 @@ def test_of_business_days_those_are_left_that_had_not_begun(paused: str, resumed
     assert left.after(datetime.fromisoformat(resumed), WORKDAYS) == datetime.fromisoformat(due)
 
 
+def test_a_pause_over_a_night_or_a_weekend_brings_no_clock_of_business_days_forward() -> None:
+    """Paused on Friday at 20:00 and until Sunday at 5:00, it would be due on Sunday at 21:00."""
+    friday = Told("friday", lambda *_: FRIDAY - 4 * HOUR)
+    talk = asking(ruled("P1BD", since=friday, pauses=("records",))).start()
+    talk.deliver("came")
+    talk.passed = FRIDAY + 4 * HOUR - MORNING
+    talk.resume("signoff", "denied")
+    monday = FRIDAY + 3 * DAY - 4 * HOUR
+    assert the_clock(talk).state == "paused"
+    assert the_clock(talk).as_of(FRIDAY + 37 * HOUR, WORKDAYS).due_at == monday
+    talk.passed += 33 * HOUR
+    talk.deliver("came")
+    assert (the_clock(talk).state, the_clock(talk).due_at) == ("running", monday)
+    talk.due(20 * HOUR)
+    assert (the_clock(talk).state, talk.run.wake_at) == ("running", monday)
+
+
 def test_a_change_of_the_calendar_moves_a_clock_in_business_days() -> None:
     talk = deciding(ruled(within="P3BD", warn=("P1BD",))).start()
     assert (talk.run.reviewed, the_clock(talk).warn_at) == (True, (MORNING + 2 * DAY,))

@@ -282,12 +282,13 @@ def _gone_on(turn: Turn, rule: ClockRule, clock: Clock) -> Clock:
     """The clock, which goes on if it stood still."""
     if clock.state != "paused":
         return clock
-    due_at = clock.due_if(turn.at, turn.company.calendar)
+    due_at, left = clock.due_if(turn.at, turn.company.calendar), clock.remaining(turn.at, turn.company.calendar)
     turn.add(
         ClockResumed(
             at=turn.at,
             clock=rule.id,
             due_at=due_at or UNSET,
+            remaining=UNSET if left == clock.spans else left,
             warn_at=_warnings(turn, rule, due_at, clock),
             paused_s=clock.paused_until(turn.at).total_seconds(),
         )

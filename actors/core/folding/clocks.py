@@ -86,6 +86,7 @@ def _with(clock: Clock, event: LaterTimedEvent) -> Clock:
                 paused_at=None,
                 paused=clock.paused_until(event.at),
                 counts_from=max(event.at, clock.counts_from),
+                spans=clock.spans if event.remaining is UNSET else event.remaining,
                 due_at=_given(event.due_at),
                 warn_at=event.warn_at,
             )

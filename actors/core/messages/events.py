@@ -351,10 +351,14 @@ class ClockPaused(ClockEvent, frozen=True, kw_only=True, tag="clock_paused"):
 
 
 class ClockResumed(ClockEvent, frozen=True, kw_only=True, tag="clock_resumed"):
-    """The clock goes on; `paused_s` is for how long it has stood still in all."""
+    """The clock goes on; `paused_s` is for how long it has stood still in all.
+
+    Business days that would be over sooner than without the pause are `remaining` for longer.
+    """
 
     due_at: datetime | UnsetType = UNSET
     paused_s: float
+    remaining: tuple[Duration, ...] | UnsetType = UNSET
     warn_at: tuple[datetime, ...] = ()
 
 
