@@ -167,6 +167,9 @@ def test_a_loop_that_goes_round_by_itself_once_its_time_is_past_has_no_end() -> 
     assert told(timed(*nodes, ways="w -> c -[again]-> w\nc -[on]-> send", when=again)) == [("clock_unbounded", "w")]
     held = (gate("a", **policy), wait("w", message="m"))
     assert told(timed(*held, ways="a -> send\na -[denied]-> w -> a", clocks=(clock(pauses=("w",)),))) == []
+    until = (gate("a", **policy), wait("w", until=Text("inputs.hearing")))
+    rounds = timed(*until, ways="a -> send\na -[denied]-> w -> a", clocks=(clock(pauses=("w",)),))
+    assert told(rounds) == [("clock_unbounded", "a")], "the hearing was long ago"
 
 
 def test_a_loop_of_calls_alone_passes_nothing_anchored() -> None:

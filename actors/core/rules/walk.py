@@ -114,9 +114,10 @@ class Walk:
         return [state for state, before in self.came.items() if before is None]
 
     def holds(self, step: str) -> bool:
-        """Whether people hold a run up at a step though its time is past, or a pause does."""
+        """Whether people hold a run up at a step whose time is past, or a new pause."""
         node = self.template.node(step)
-        return (node.gate and self._forced(step) is None) or step in self.clock.pauses
+        pauses = step in self.clock.pauses and node.wait is not None and node.wait.until is None
+        return pauses or (node.gate and self._forced(step) is None)
 
     def first(self, states: list[State]) -> State:
         """The state of several that a run comes to first."""
