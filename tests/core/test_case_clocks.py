@@ -576,6 +576,22 @@ def test_a_migration_closes_clocks_that_the_version_lacks_and_begins_new_ones() 
     assert (the_clock(plain).state, plain.run.wake_at) == ("stopped", None)
 
 
+def test_a_migration_stops_a_clock_whose_act_is_done_since_it_began() -> None:
+    nodes = (task("tell"), task("send"), gate("signoff"), task("reply"), end())
+
+    def rules(*stops: str) -> tuple[ClockRule, ...]:
+        return ruled(stops=stops), ruled(id="answer", stops=stops, from_step="send")
+
+    ways = "tell -> send -> signoff -> reply -> end"
+    talk = Conversation(clocked(*nodes, ways=ways, clocks=rules("reply"))).start()
+    talk.passed = DAY
+    talk.migrate(onto(talk.template, *rules("tell", "reply")))
+    assert (the_clock(talk).state, the_clock(talk).stopped_by) == ("stopped", "tell")
+    assert the_clock(talk, "answer").state == "running"
+    talk.resume("signoff")
+    assert the_clock(talk, "answer").stopped_by == "reply"
+
+
 def test_a_run_without_clocks_gets_them_by_a_migration_unless_their_act_is_done() -> None:
     nodes = (task("send"), gate("signoff"), gate("last"), task("tell"), end())
     template = process(*nodes, ways="send -> signoff -> last -> tell -> end")

@@ -99,7 +99,8 @@ def reschedule(turn: Turn) -> None:
 def migrate(turn: Turn, before: Template) -> None:
     """Go on with the clocks of another version: those of both keep their start and their pauses.
 
-    One that the version lacks is closed. A new one begins, unless its act is done already.
+    One that the version lacks is closed, and one whose act is done already stops. A new one begins,
+    unless its act is done already.
     """
     turn.follow = follow if turn.template.clocks or turn.run.clocks else None
     for clock in turn.run.clocks:
@@ -115,7 +116,12 @@ def migrate(turn: Turn, before: Template) -> None:
             if begun is not None:
                 _start(turn, rule, begun)
     for rule, clock in _open(turn):
-        _hold_or_go_on(turn, rule, clock)
+        since = None if rule.from_step is None else clock.started_at
+        act = next((one for one in rule.stops if _done_at(turn.run, one, since) is not None), None)
+        if act is not None:
+            _stop(turn, rule, clock, by=act)
+        else:
+            _hold_or_go_on(turn, rule, clock)
 
 
 # ------------------------------------------------------------------------------------- beginning
@@ -393,9 +399,10 @@ def _is_done(visit: Visit) -> bool:
     return visit.status == "done" and visit.undoes is None
 
 
-def _done_at(run: Run, step_id: str) -> datetime | None:
-    """When a step was first done."""
-    return next((one.ended_at for one in run.trace if one.step_id == step_id and _is_done(one)), None)
+def _done_at(run: Run, step_id: str, since: datetime | None = None) -> datetime | None:
+    """When a step was first done, or so since a time."""
+    done = (one.ended_at for one in run.trace if one.step_id == step_id and _is_done(one))
+    return next((at for at in done if since is None or (at is not None and at > since)), None)
 
 
 def _step_done(turn: Turn, step_id: str) -> None:
