@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from actors.core.reading.scope import ReadScope
+from actors.core.reading.scope import ReadScope, subject_name
 
 
 class Sight(NamedTuple):
@@ -14,3 +14,8 @@ class Sight(NamedTuple):
     company_id: str
     scope: ReadScope
     at: datetime
+
+    @property
+    def subjects(self) -> frozenset[str]:
+        """What stands in rows for those whose runs are closed to them."""
+        return frozenset([subject_name(self.company_id, one) for one in self.scope.addresses])

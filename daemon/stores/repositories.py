@@ -264,7 +264,7 @@ class RetentionRepositories(Access):
     """How runs of companies are kept."""
 
     visible_among = read(reading.visible_among)
-    is_about = read(reading.is_about)
+    whom_it_is_about = read(reading.whom_it_is_about)
     is_guarded = read(reading.is_guarded)
     retained = read(archives.retained)
     put_hold = write(archives.put_hold)

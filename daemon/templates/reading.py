@@ -110,13 +110,13 @@ class NeedToKnow:
 
     async def readers_of(self, run: Run, template: Template, company: Company) -> Callable[[Person], bool]:
         """Tells of members whether they may read a run."""
-        closures = await self._closures(run.company_id)
+        closures, about = await self._closures(run.company_id), await self._was_about(run, template)
         if closures is None:
             return _everybody
 
         def reads_run(person: Person) -> bool:
             sight = self._sight(run.company_id, Reader(person), closures, company)
-            return may_read(sight.scope, run, template, sight.at)
+            return may_read(sight.scope, run, template, sight.at) and about.isdisjoint(sight.subjects)
 
         return reads_run
 
@@ -134,19 +134,23 @@ class NeedToKnow:
         if sight is None:
             return True
         template = await self._catalog.pinned(run.company_id, run.template_digest)
-        return may_read(sight.scope, run, template, sight.at) and not await self._was_about(run, template, sight)
+        if not may_read(sight.scope, run, template, sight.at):
+            return False
+        return (await self._was_about(run, template)).isdisjoint(sight.subjects)
 
     async def may_break(self, sight: Sight | None, run: Run) -> bool:
         """Whether an admin may break the glass of a run, or need not."""
         if sight is None:
             return True
         template = await self._catalog.pinned(run.company_id, run.template_digest)
-        return may_break(sight.scope, run, template) and not await self._was_about(run, template, sight)
+        if not may_break(sight.scope, run, template):
+            return False
+        return (await self._was_about(run, template)).isdisjoint(sight.subjects)
 
-    async def _was_about(self, run: Run, template: Template, sight: Sight) -> bool:
-        """Whether a run was about somebody by inputs that are redacted or archived by now."""
+    async def _was_about(self, run: Run, template: Template) -> frozenset[str]:
+        """The subjects of a run that has ended, whose inputs may be redacted or archived by now."""
         known = run.ended is not None and bool(template.subjects)
-        return known and await self._runs.is_about(run.company_id, run.id, sight.scope.addresses)
+        return await self._runs.whom_it_is_about(run.company_id, run.id) if known else frozenset()
 
     async def _closures(self, company_id: str) -> Closures | None:
         """The templates that name readers or subjects, and what the company narrows."""
@@ -179,5 +183,6 @@ def _everybody(_: Person) -> bool:
 def _reader(caller: Caller, company: Company) -> Reader:
     """The caller with the role and the groups that count now."""
     if caller.kind != "person":
-        return Reader(Person("", caller.email, caller.role), caller.kind, caller.made_by, caller.reads)
+        makers = company.made([] if caller.made_by is None else [caller.made_by])
+        return Reader(Person("", caller.email, caller.role), caller.kind, caller.made_by, caller.reads, makers)
     return Reader(company.person(caller.email), caller.kind)

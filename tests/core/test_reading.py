@@ -225,7 +225,7 @@ def test_lists_know_of_a_closed_run_its_rule_starters_subjects_and_glass() -> No
     until = talk.run.glass[0].until
     assert set(reading_rows(talk.run, template)) == {
         ReadingRow("rule", template.digest),
-        ReadingRow("starter", "key:ci"),
+        ReadingRow("starter", "key:ci@aud"),
         ReadingRow("starter", "person:aud"),
         ReadingRow("subject", subject_name("acme", "ann")),
         ReadingRow("glass", "adm", until),
@@ -285,7 +285,7 @@ def test_a_vertical_that_the_company_has_narrowed_is_not_read_whole() -> None:
 def test_a_key_reads_no_more_than_its_scopes_let_it(reads: Reads | None, own: bool, other: bool, whole: bool) -> None:
     template = closed(None)
     found = scope_of(Reader(Person("", "ci", "member"), "agent", "ann", reads), [], {}, HOUSE, MORNING)
-    started, foreign = (ran(template, by=who, by_kind="agent").run for who in ("ci", "another"))
+    started, foreign = (ran(template, by=who, by_kind="agent", made_by="ann").run for who in ("ci", "another"))
     assert may_read(found, started, template, MORNING) is own
     assert may_read(found, foreign, template, MORNING) is other
     assert found.lets_read_all(template.vertical) is whole

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from actors.core.gate_policy import Escalation
 from actors.core.people import Company, FunctionBinding, Person, ReaderRule
-from actors.core.reading.scope import SUBJECT, Reading, subject_name
+from actors.core.reading.scope import SUBJECT, Reading
 from actors.core.run import Run
 from actors.core.template import FunctionRule, Template
 from daemon.model.reading import Sight
@@ -149,9 +149,9 @@ class Readings:
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
 
-    async def is_about(self, company_id: str, run_id: str, addresses: Collection[str]) -> bool:
-        names = {subject_name(company_id, one) for one in addresses}
-        return any(kind == SUBJECT and name in names for kind, name, _ in self._disk.runs[company_id, run_id].readers)
+    async def whom_it_is_about(self, company_id: str, run_id: str) -> frozenset[str]:
+        rows = self._disk.runs[company_id, run_id].readers
+        return frozenset([name for kind, name, _ in rows if kind == SUBJECT])
 
 
 def desk(world: World, companies: Any) -> NeedToKnow:

@@ -32,22 +32,27 @@ OWN: Reads = "own"
 
 
 class Reader(Struct, frozen=True):
-    """Who reads: an active member, or a key that somebody made, which may read so much at most."""
+    """Who reads: an active member, or a key that somebody made, which may read so much at most.
+
+    A key may be `made_by` another key; `makers` are all who made either.
+    """
 
     person: Person
     kind: PrincipalKind = "person"
     made_by: str | None = None
     reads: Reads | None = None
+    makers: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
         """As who it may have started a run."""
-        return _person(self.person.email) if self.kind == "person" else f"key:{self.person.email}"
+        email = self.person.email
+        return _person(email) if self.kind == "person" else _key(email, self.made_by)
 
     @property
     def addresses(self) -> frozenset[str]:
-        """Whose runs are closed to it where they are about them: a key counts as its maker."""
-        names = (self.person.email if self.kind == "person" else None, self.made_by)
+        """Whose runs are closed to it where they are about them: a key counts as its makers."""
+        names = [self.person.email] if self.kind == "person" else [self.made_by, *self.makers]
         return frozenset([address_key(one) for one in names if one is not None])
 
 
@@ -194,8 +199,9 @@ def decides(person: Person, template: Template, company: Company) -> bool:
 
 def starters_of(run: Run) -> frozenset[str]:
     """As who a run was started: a person, a key, its maker, and for whom it acts."""
-    first = _person(run.created_by) if run.created_by_kind == "person" else f"key:{run.created_by}"
-    return frozenset([first, *(_person(one) for one in (run.made_by, run.on_behalf_of) if one is not None)])
+    by, maker = run.created_by, run.made_by
+    first = _person(by) if run.created_by_kind == "person" else _key(by, maker)
+    return frozenset([first, *(_person(one) for one in (maker, run.on_behalf_of) if one is not None)])
 
 
 class ClosedBy(NamedTuple):
@@ -263,3 +269,8 @@ def _decides_at(person: Person, node: Node, template: Template, company: Company
 
 def _person(address: str) -> str:
     return f"person:{address_key(address)}"
+
+
+def _key(name: str, maker: str | None) -> str:
+    """A key by name and maker, since others may use the name again; no name has an at sign."""
+    return f"key:{name}" if maker is None else f"key:{name}@{address_key(maker)}"

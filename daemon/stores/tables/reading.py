@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 RUN_READER = "company_id, run_id, kind, name, ends_at"
 _ROW = "SELECT 1 FROM run_readers AS reader WHERE reader.company_id = {company} AND reader.run_id = {run}"
-_ABOUT = f"SELECT 1 FROM run_readers WHERE company_id = $1 AND run_id = $2 AND kind = '{SUBJECT}' AND name IN {{}}"
+_ABOUT = f"SELECT name FROM run_readers WHERE company_id = $1 AND run_id = $2 AND kind = '{SUBJECT}'"
 _GUARDED = (
     f"SELECT 1 FROM run_readers WHERE company_id = $1 AND run_id = $2 AND kind IN ('{RULE}', '{SUBJECT}') LIMIT 1"
 )
@@ -50,10 +50,9 @@ def readers_json(reading: Reading) -> str:
     return dumps({"kinds": reading.kinds, "rows": rows}).decode()
 
 
-async def is_about(db: Database, company_id: str, run_id: str, addresses: Collection[str]) -> bool:
-    """Whether a run was ever about one of these addresses, redacted or archived as it may be."""
-    names = json.dumps([subject_name(company_id, one) for one in sorted(addresses)])
-    return await db.value(_ABOUT.format(_AMONG[db.dialect].format("$3")), company_id, run_id, names) is not None
+async def whom_it_is_about(db: Database, company_id: str, run_id: str) -> frozenset[str]:
+    """What stands for those whom a run was ever about, redacted or archived as it may be."""
+    return frozenset([row[0] for row in await db.rows(_ABOUT, company_id, run_id)])
 
 
 async def is_guarded(db: Database, company_id: str, run_id: str) -> bool:
@@ -189,7 +188,7 @@ async def partly_closed(db: Database, sight: Sight | None) -> frozenset[str]:
     if sight is None:
         return frozenset()
     scope, dialect = sight.scope, db.dialect
-    names = json.dumps([subject_name(sight.company_id, one) for one in sorted(scope.addresses)])
+    names = json.dumps(sorted(sight.subjects))
     statement = _PARTLY_CLOSED.format(shut=_SHUT[dialect], names=_AMONG[dialect].format("$3"))
     rows = await db.rows(statement, sight.company_id, json.dumps(sorted(scope.shut)), names)
     return frozenset([row[0] for row in rows]) | scope.closed | scope.closed_unless_started
