@@ -44,8 +44,8 @@ class RunSubscription:
 class CompanySubscription:
     """A signal that there is more to read from the journal, so that a slow reader queues nothing.
 
-    `connectors_changed`, `people_changed` and `claims_changed` stay set until the reader resets
-    them.
+    `connectors_changed`, `people_changed` and `claims_changed`, which has the runs, stay set until
+    the reader resets them.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class CompanySubscription:
         self._closed = False
         self.connectors_changed = False
         self.people_changed = False
-        self.claims_changed = False
+        self.claims_changed: set[str] = set()
 
     def notify(self) -> None:
         self._more.set()
@@ -112,10 +112,10 @@ class Feed:
             company.people_changed = True
             company.notify()
 
-    def claims_changed(self, company_id: str) -> None:
-        """Tell subscribers of a company that a gate was claimed or released."""
+    def claims_changed(self, company_id: str, run_id: str) -> None:
+        """Tell subscribers of a company that a gate of a run was claimed or released."""
         for company in self._by_company.get(company_id, ()):
-            company.claims_changed = True
+            company.claims_changed.add(run_id)
             company.notify()
 
     def follow(self, company_id: str, run_id: str) -> AbstractContextManager[RunSubscription]:

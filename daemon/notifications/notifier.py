@@ -21,7 +21,7 @@ from aiosmtplib import SMTPException
 
 from actors.context import TRACE, set_log_context
 from actors.core.messages import Event
-from actors.core.people import Company
+from actors.core.people import Company, Person
 from actors.core.run import Run
 from actors.ports import CompanySource, StoreFailed
 from daemon.mail.mailer import Mailer, answered_code, cause, is_final
@@ -201,8 +201,8 @@ def _deliveries(
     if terms.verticals and run.vertical not in terms.verticals:
         return
     known = candidates(terms, company)
-    if notification.kind != "email" and not all(map(situation.reads, known)):
-        return  # a channel is read by all of the group
+    if not _may_tell(notification, known, situation):
+        return
     people = (
         one for one in known if situation.reads(one) and is_recipient(one, occurrence, run, situation.setting, at)
     )
@@ -212,6 +212,12 @@ def _deliveries(
             yield Wanted(notification.id, event, occurrence.type, next_at, person.member_id)
     elif any(True for _ in people):
         yield Wanted(notification.id, event, occurrence.type, next_at)
+
+
+def _may_tell(notification: StoredWebhook, members: Sequence[Person], situation: NotificationContext) -> bool:
+    """Whether who reads a channel may read the run: all of the group, and who said where it is."""
+    said_by = situation.setting.company.person(notification.updated_by)
+    return notification.kind == "email" or all(map(situation.reads, (*members, said_by)))
 
 
 NO_MAIL = "This service sends no mail."
@@ -298,7 +304,7 @@ class NotificationSending:
         if why is not None and not repeated:
             return why
         found = list(candidates(webhook.terms, situation.setting.company))
-        if webhook.kind != "email" and not all(map(situation.reads, found)):
+        if not _may_tell(webhook, found, situation):
             return NOT_CONCERNED
         found = [one for one in found if situation.reads(one)]
         people, at = [one for one in found if delivery.recipient in (None, one.member_id)], self._now()

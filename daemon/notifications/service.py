@@ -18,6 +18,7 @@ from daemon.identity.tokens import Principal
 from daemon.keys.vault import NOTIFICATION_TARGET, SealBroken, Vault
 from daemon.model.audit_events import Logged
 from daemon.model.events.company import NotificationEvent, NotificationKind, NotificationTerms
+from daemon.model.reading import Sight
 from daemon.model.webhooks import NOTIFICATIONS_MAX, StoredDelivery, StoredWebhook, subscription_changed
 from daemon.notifications.notifier import NotificationSending, Notifier
 from daemon.runtime.clock import new_id
@@ -171,8 +172,10 @@ class NotificationService:
         result = await self._sending.test(notification, f"msg_test_{new_id()}", principal.member_id)
         return result.tested()
 
-    async def deliveries(self, notification: StoredWebhook, before: int | None, limit: int) -> Sequence[StoredDelivery]:
-        return await self._repository.deliveries(*notification.key, before, limit)
+    async def deliveries(
+        self, notification: StoredWebhook, before: int | None, limit: int, *, sight: Sight | None = None
+    ) -> Sequence[StoredDelivery]:
+        return await self._repository.deliveries(*notification.key, before, limit, sight=sight)
 
     async def held_until(self, notification: StoredWebhook) -> datetime | None:
         """When its quiet hours end, if it has them now."""

@@ -16,6 +16,7 @@ from daemon.keys.vault import WEBHOOK_SECRET, SealBroken, Vault
 from daemon.model.audit_events import Logged
 from daemon.model.chain import HistoryBroken
 from daemon.model.event_log import Position
+from daemon.model.reading import Sight
 from daemon.model.webhooks import (
     PAGE_MAX,
     TEST_TYPE,
@@ -163,12 +164,12 @@ class WebhookService:
         return result.tested()
 
     async def deliveries(
-        self, company_id: str, webhook_id: str, before: int | None, limit: int
+        self, company_id: str, webhook_id: str, before: int | None, limit: int, *, sight: Sight | None = None
     ) -> Sequence[StoredDelivery] | None:
         """The deliveries of a webhook, newest first; None when there is no such webhook."""
         if await self.one(company_id, webhook_id) is None:
             return None
-        return await self._repository.deliveries(company_id, webhook_id, before, limit)
+        return await self._repository.deliveries(company_id, webhook_id, before, limit, sight=sight)
 
     async def redeliver(
         self,

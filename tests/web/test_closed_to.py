@@ -15,7 +15,7 @@ import pytest
 
 from daemon.web.operations import Endpoint
 from daemon.web.routes import AAP_ROUTES, ROUTES
-from tests.web.closed import KEY, SECRET, Office, office
+from tests.web.closed import KEY, SECRET, STEPS, SUBJECT, Office, office
 from tests.web.people import company
 from tests.web.support import PATIENCE_S, CompanyStream, EventStream, FarSide, Person
 
@@ -92,6 +92,10 @@ BODIES: dict[str, Any] = {
     "redact_run": {"pointers": ["/inputs/story"], "reason": "They asked.", "preview": True},
     "start_run": {"vertical": "suspicion", "inputs": {}, "business_key": KEY, "unique": True},
 }
+JUDGES = [{"id": "sure", "label": "Sure", "steps": ["look"], "rule": "true", "confidence": 0.6}]
+LOOK, *REST = STEPS
+JUDGED = [{**LOOK, "tier": "medium", "effect": "reversible"}, *REST]
+"""People decide whether it is looked up: the judge is not sure enough."""
 LISTED = ("", "limit=1", f"q={SECRET}", "format=csv")
 NARROWED = {
     "list_runs": (
@@ -284,6 +288,20 @@ async def test_sums_are_as_if_there_were_no_closed_run(found: Office, eve: Perso
     assert {who: await sums(person) for who, person in people.items()} == before
 
 
+async def test_calibration_counts_the_runs_that_the_caller_may_read(ann: Person) -> None:
+    found = await office(ann, steps=JUDGED, judges=JUDGES)
+    people = {name: found[name] for name in ("boss", "viewer", "sam", "auditor")}
+    people["own"] = await found.key("own", "agent", "member", scopes={"read": "own"})
+    for about in (SUBJECT, None):
+        run = await found.start("ann", about=about)
+        assert (await ann.resume(run, "look", "denied")).status == 200
+    path = f"{company(ann)}/autonomy/calibration"
+    counted = {
+        name: [one["cases"] for one in (await person.get(path)).json["steps"]] for name, person in people.items()
+    }
+    assert counted == {"boss": [], "viewer": [], "sam": [1], "auditor": [2], "own": []}
+
+
 @pytest.mark.parametrize("starter", [True, False])
 async def test_sums_leave_out_what_the_policy_of_the_company_closes(ann: Person, *, starter: bool) -> None:
     found = await office(ann, readers=None, subjects=[])
@@ -307,6 +325,21 @@ async def test_streams_say_nothing_of_a_closed_run(found: Office) -> None:
             while opened["id"] not in str(seen):
                 assert not leaks("list_events", str(seen), run), seen
                 seen = await anext(stream)
+
+
+async def test_streams_tell_of_claims_of_gates_that_the_reader_may_read(found: Office) -> None:
+    run = await closed_run(found)
+    async with asyncio.timeout(PATIENCE_S), CompanyStream(found["viewer"], "") as stream:
+        async with CompanyStream(found["auditor"], "") as told:
+            assert (await found["officer"].post(f"/process-runs/{run['id']}/gates/signoff/claim")).status == 200
+            assert (await anext(told))["event"] == "claims_changed"
+        await found.ann.start("line", {"amount": 2})
+        seen = await anext(stream)
+        assert seen["event"] == "run_started"
+        while seen["event"] != "gate_opened":
+            seen = await anext(stream)
+        assert (await found.ann.post(f"/process-runs/{seen['data']['run_id']}/gates/signoff/claim")).status == 200
+        assert (await anext(stream))["event"] == "claims_changed"
 
 
 async def test_a_stream_ends_for_who_may_read_no_more(found: Office) -> None:

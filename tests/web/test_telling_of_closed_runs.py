@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -13,10 +14,11 @@ import pytest
 from daemon.settings import Settings
 from daemon.verification.exports import verify_export
 from daemon.verification.findings import Counts
+from daemon.web.resources.pages import LISTS_IN_TURN, REPORTS_IN_TURN
 from tests.post_office import PostOffice
 from tests.web.closed import KEY, SECRET, Office, office
 from tests.web.people import company, member_id
-from tests.web.support import FarSide, Person
+from tests.web.support import PATIENCE_S, FarSide, Person
 from tests.web.test_notifications import settled, told
 from tests.web.test_webhooks_api import delivered, made
 
@@ -98,6 +100,50 @@ async def test_those_alone_are_told_of_a_closed_run_who_may_read_it(ann: Person,
     assert not {found["boss"].email, found["sam"].email} & {one for mail in mails for one in mail.recipients}
 
 
+async def test_deliveries_name_no_closed_run_but_to_who_manages_webhooks(ann: Person, far: FarSide) -> None:
+    found = await office_of(ann)
+    hook = await made(ann, f"{far.url}/in", events=["run_started"])
+    run, other = await found.start("ann"), await ann.start("line", {"amount": 2})
+    await delivered(ann, hook, 2)
+    narrow = await found.key("narrow", "service", "admin", scopes={"read": ["line"]})
+    people = {**{name: found[name] for name in ("viewer", "sam", "auditor", "boss")}, "narrow": narrow}
+    path = f"/webhooks/{hook['id']}/deliveries"
+    named = {name: [one["run_id"] for one in (await person.get(path)).json] for name, person in people.items()}
+    both = [other["id"], run["id"]]
+    assert named == {"viewer": both[:1], "sam": both[:1], "narrow": both[:1], "auditor": both, "boss": both}
+
+
+async def test_the_channel_of_a_group_is_told_of_a_closed_run_where_who_set_it_up_reads_it(
+    ann: Person, far: FarSide
+) -> None:
+    found = await office_of(ann)
+    await found.group("officers", "officer")
+    about: Any = {"group": "officers", "events": ["gate_opened"]}
+    await told(found["boss"], "webhook", url=f"{far.url}/boss", **about)
+    hook = await told(ann, "webhook", url=f"{far.url}/ann", **about)
+    run = await found.start("ann")
+    [one] = await settled(ann, hook)
+    assert (one["run_id"], {each.target for each in far.seen}) == (run["id"], {"/ann"})
+    assert (await found["boss"].get(f"/notifications/{hook['id']}/deliveries")).json == []
+
+
+async def test_whom_a_run_was_about_is_told_nothing_of_it_once_their_address_is_redacted(
+    ann: Person, far: FarSide
+) -> None:
+    found = await office_of(ann)
+    hooks = [
+        await told(found[name], "webhook", url=f"{far.url}/{name}", events=["glass_broken"])
+        for name in ("sam", "officer")
+    ]
+    run = await found.start()
+    path, gone = f"/process-runs/{run['id']}", {"pointers": ["/inputs/about"], "reason": "They asked."}
+    assert (await found["officer"].resume(run, "signoff")).status == 200
+    assert (await ann.post(f"{path}/redact", gone)).status == 200
+    assert (await found["boss"].post(f"{path}/break-glass", {"reason": "The auditor waits."})).status == 201
+    await settled(found["officer"], hooks[1])
+    assert {one.target for one in far.seen} == {"/officer"}
+
+
 # ------------------------------------------------------------------------------------------- races
 
 
@@ -113,6 +159,38 @@ def looks(person: Person, run: Any) -> list[Callable[[], Coroutine[Any, Any, byt
 
 async def _said(person: Person, path: str) -> bytes:
     return (await person.get(path)).raw
+
+
+WAITING = ("/process-runs/", "/gates/", "/events/?after=0", "/audit/log", "/process-runs/{}/events",
+           "/process-runs/{}/audit", "/reports/open-gates/", "/reports/decisions/", "/reports/gates/")  # fmt: skip
+
+
+@pytest.mark.one_daemon
+@pytest.mark.parametrize("path", WAITING)
+async def test_a_list_that_has_waited_for_its_turn_shows_what_may_be_read_by_then(
+    ann: Person, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = await office_of(ann)
+    run, app = await found.start("ann"), ann.house.client.app
+    assert app is not None
+    turns = app[REPORTS_IN_TURN if path.startswith("/reports/") else LISTS_IN_TURN]
+    waits, goes_on, hold = asyncio.Event(), asyncio.Event(), turns.hold
+
+    @asynccontextmanager
+    async def held(company_id: str) -> AsyncIterator[bool]:
+        waits.set()
+        await goes_on.wait()
+        async with hold(company_id) as waited:
+            yield waited
+
+    monkeypatch.setattr(turns, "hold", held)
+    async with asyncio.timeout(PATIENCE_S):
+        asked = asyncio.create_task(found["auditor"].get(path.format(run["id"])))
+        await waits.wait()
+        await found.group("auditors")
+        goes_on.set()
+        answer = await asked
+    assert run["id"] not in answer.raw.decode().replace(path.format(run["id"]), "")
 
 
 async def test_no_read_that_begins_after_a_reader_was_taken_away_sees_anything(ann: Person) -> None:

@@ -28,6 +28,7 @@ from daemon.stores.rows import below, bounded, iso, iso_or_null, time_or_none
 from daemon.stores.table import TEXTS, Table, json_codec
 from daemon.stores.tables.company_log import log
 from daemon.stores.tables.event_log import log_end
+from daemon.stores.tables.reading import visible
 from daemon.stores.tables.receipts import add_receipt
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     """Id, event or its place, type, when it is due, and the recipient of a mail to a group."""
 
     from daemon.model import StoredMember
+    from daemon.model.reading import Sight
     from daemon.model.webhooks import EndedAttempt, Wanted
 
 
@@ -296,11 +298,12 @@ async def redeliver(
 
 
 async def deliveries(
-    db: Database, company_id: str, webhook_id: str, before: int | None, limit: int
+    db: Database, company_id: str, webhook_id: str, before: int | None, limit: int, *, sight: Sight | None = None
 ) -> Sequence[StoredDelivery]:
     """At most `limit` deliveries, newest first, those with a number below `before`."""
-    newest = f"{_DELIVERIES} AND number < $3 ORDER BY number DESC LIMIT $4"
-    rows = await db.rows(newest, company_id, webhook_id, below(before), bounded(limit))
+    seen, more = visible(db.dialect, sight, 5, "webhook_deliveries.run_id")
+    newest = f"{_DELIVERIES} AND number < $3{seen} ORDER BY number DESC LIMIT $4"
+    rows = await db.rows(newest, company_id, webhook_id, below(before), bounded(limit), *more)
     return [DELIVERIES.from_row(row) for row in rows]
 
 

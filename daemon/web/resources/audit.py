@@ -56,9 +56,9 @@ async def get_run_audit(request: web.Request) -> web.Response:
 
     Without `limit` and `cursor` it is not paged.
     """
-    found = await find(request)
-    after, limit = _page(request, found.id)
     async with in_turn(request):
+        found = await find(request)
+        after, limit = _page(request, found.id)
         proven = await _proven(request, found, after, limit)
         body = await asyncio.to_thread(lambda: run_evidence(found.id, proven, after, limit).serialize())
     until = proven.last.version if limit is None else min(after + limit, _last(proven))
@@ -73,8 +73,8 @@ async def get_verdict_receipt(request: web.Request) -> web.Response:
     `penstock verify --receipt` accepts it against an export. It stays true of a verdict that was
     withdrawn later.
     """
-    found, verdict_id = await find(request), request.match_info["verdict_id"]
     async with in_turn(request):
+        found, verdict_id = await find(request), request.match_info["verdict_id"]
         proven = await _proven(request, found, 0, None)
         receipt = await asyncio.to_thread(_receipt, found, verdict_id, proven)
     if receipt is None:

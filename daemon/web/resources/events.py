@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -73,6 +74,7 @@ async def list_run_events(request: web.Request) -> web.StreamResponse:
     limit, cursor = page_limit(request), from_cursor(request, kind, _SEQ)
     after = number(request, "after", 0) if cursor is None else int(cursor)
     async with in_turn(request):
+        await find(request)
         found = await request.app[SERVICES].store.history(run.company_id, run.id, after, limit + 1)
         return await page_response(request, found, limit, kind, name=lambda last: last.seq, show=_event_json)
 
@@ -94,7 +96,7 @@ async def list_events(request: web.Request) -> web.StreamResponse:
 
     With `Accept: text/event-stream` they are streamed live. There `connectors_changed`,
     `people_changed` and `claims_changed`, which have no id, say that connectors, members with their
-    roles, groups and functions, or claims of gates changed.
+    roles, groups and functions, or claims of gates that the caller may read changed.
     """
     services, company_id = request.app[SERVICES], principal_of(request).company_id
     ids, after = services.store.event_ids, await _after(request, company_id)
@@ -132,14 +134,21 @@ def _last_looked_at(
 
 async def seen_of(request: web.Request, found: Page[LoggedEvent]) -> Page[LoggedEvent]:
     """Those events whose runs are not closed to the caller."""
-    sight = await sight_of(request)
-    if sight is None or not found:
-        return found
     runs = {one.run_id for one in found}
-    open_runs = await request.app[SERVICES].store.visible_among(principal_of(request).company_id, runs, sight)
+    open_runs = await _open_among(request, runs)
+    if open_runs is runs:
+        return found
     page = Page(one for one in found if one.run_id in open_runs)
     page.more, page.size = found.more, found.size
     return page
+
+
+async def _open_among(request: web.Request, runs: AbstractSet[str]) -> AbstractSet[str]:
+    """Those of these runs that are not closed to the caller."""
+    sight = await sight_of(request)
+    if sight is None or not runs:
+        return runs
+    return await request.app[SERVICES].store.visible_among(principal_of(request).company_id, runs, sight)
 
 
 async def _matching(request: web.Request, before: Position | None, which: HistoryFilter, limit: int) -> web.Response:
@@ -188,9 +197,10 @@ async def _of_company(
         if subscription.people_changed:
             subscription.people_changed = False
             yield notice("people_changed", {"type": "people_changed"})
-        if subscription.claims_changed:
-            subscription.claims_changed = False
-            yield notice("claims_changed", {"type": "claims_changed"})
+        if claimed := subscription.claims_changed:
+            subscription.claims_changed = set()
+            if await _open_among(request, claimed):
+                yield notice("claims_changed", {"type": "claims_changed"})
 
 
 class _Looked:
@@ -431,8 +441,7 @@ async def hidden_entries(request: web.Request, found: Sequence[SealedCommit]) ->
     if sight is None:
         return frozenset()
     about = {one.first_seq: entry_about(company_id, one) for one in found}
-    runs = {run_id for run_id in about.values() if run_id is not None}
-    seen = await request.app[SERVICES].store.visible_among(company_id, runs, sight)
+    seen = await _open_among(request, {run_id for run_id in about.values() if run_id is not None})
     return frozenset(seq for seq, run_id in about.items() if run_id is not None and run_id not in seen)
 
 

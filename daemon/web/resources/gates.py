@@ -134,7 +134,7 @@ async def claim_gate(request: web.Request, raw: dict[str, Any], key: Idempotency
     response = StoredResponse(200, body, {"Content-Type": JSON, "ETag": etag(one.tag)})
     receipt = None if key is None else key.receipt(response)
     await services.store.claim_gate(principal.company_id, gate, claim, receipt)
-    services.feed.claims_changed(principal.company_id)
+    services.feed.claims_changed(principal.company_id, one.run.id)
     return response
 
 
@@ -143,7 +143,7 @@ async def release_gate(request: web.Request) -> web.Response:
     """Ends the claim of a gate, whoever made it."""
     services, principal, one = request.app[SERVICES], principal_of(request), await _found(request)
     await services.store.release_gate(principal.company_id, (one.run.id, one.visit.step_id, one.visit.visit))
-    services.feed.claims_changed(principal.company_id)
+    services.feed.claims_changed(principal.company_id, one.run.id)
     return await _one(request)
 
 
@@ -412,9 +412,10 @@ async def list_gates(request: web.Request) -> web.Response:
     """
     limit, order = page_limit(request), one_of(request, "order", GATE_ORDERS) or "urgency"
     row, cursor = one_of(request, "view", (ROW,)) is not None, f"gates-{order}"
-    mine, reader = one_of(request, "mine", ("true", "false")) == "true", await _Reader.for_request(request)
-    which, after = _which(request, reader), from_cursor(request, cursor)
+    mine, after = one_of(request, "mine", ("true", "false")) == "true", from_cursor(request, cursor)
     async with in_turn(request):
+        reader = await _Reader.for_request(request)
+        which = _which(request, reader)
         await _indexed(reader, which)
         if mine or not request.query.keys().isdisjoint(("role", "group")):
             which = await _for_whom(request, reader, which, mine=mine)

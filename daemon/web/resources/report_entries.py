@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
@@ -70,12 +71,11 @@ async def list_reported_decisions(request: web.Request) -> web.Response:
         by=asked("by"),
         by_kind=one_of(request, "by_kind", DECIDERS),
         closed=flag(request, "closed"),
-        sight=await sight_of(request),
     )
     async with in_turn(request, REPORTS_IN_TURN):
         await caught_up(request)
         company_id, store = principal_of(request).company_id, request.app[SERVICES].store
-        found = await store.reported_decisions(company_id, span, query)
+        found = await store.reported_decisions(company_id, span, replace(query, sight=await sight_of(request)))
         return await page_response(
             request,
             found,
@@ -97,13 +97,11 @@ async def list_reported_failures(request: web.Request) -> web.Response:
     """Calls of tools that ended with an error within the days, the newest first."""
     span, limit, after = span_of(request), page_limit(request), row_after(request, FAILURES)
     tool_id = request.query.get("tool_id")
-    query = FailureQuery(
-        limit=limit + 1, after=after, **_where(request), tool_id=tool_id, sight=await sight_of(request)
-    )
+    query = FailureQuery(limit=limit + 1, after=after, **_where(request), tool_id=tool_id)
     async with in_turn(request, REPORTS_IN_TURN):
         await caught_up(request)
         company_id, store = principal_of(request).company_id, request.app[SERVICES].store
-        found = await store.reported_failures(company_id, span, query)
+        found = await store.reported_failures(company_id, span, replace(query, sight=await sight_of(request)))
         return await page_response(
             request,
             found,
@@ -132,12 +130,11 @@ async def list_reported_gates(request: web.Request) -> web.Response:
         opened_from=moment(request, "opened_from"),
         opened_before=moment(request, "opened_before"),
         due_by=now if flag(request, "overdue") else None,
-        sight=await sight_of(request),
     )
     async with in_turn(request, REPORTS_IN_TURN):
         await caught_up(request)
         company_id, store = principal_of(request).company_id, request.app[SERVICES].store
-        found = await store.reported_gates(company_id, query)
+        found = await store.reported_gates(company_id, replace(query, sight=await sight_of(request)))
         return await page_response(
             request,
             found,
@@ -317,16 +314,15 @@ DISAGREEMENTS_MAX = 20
 async def get_calibration(request: web.Request) -> web.Response:
     """How often people approve what panels would clear, by step and version of its template.
 
-    Everything committed before the request is counted.
+    Everything committed before the request is counted, but for runs that the caller may not read.
     """
     services, company_id = request.app[SERVICES], member_of(request).company_id
     async with in_turn(request, REPORTS_IN_TURN):
         await caught_up(request)
         autonomy = await services.identity.autonomies.for_company(company_id)
-        found = await services.store.judged_steps(company_id, STEPS_MAX)
         sight = await sight_of(request)
-        shown = [(step, n) for step, n in found if sight is None or sight.scope.covers(step.vertical, started=False)]
-        steps = [await _step(services, company_id, step, cleared, autonomy, sight=sight) for step, cleared in shown]
+        found = await services.store.judged_steps(company_id, STEPS_MAX, sight)
+        steps = [await _step(services, company_id, step, cleared, autonomy, sight=sight) for step, cleared in found]
     return json_response({"cases_min": CASES_MIN, "steps": steps})
 
 
@@ -339,10 +335,9 @@ async def _step(
     *,
     sight: Sight | None,
 ) -> dict[str, Any]:
-    cases = await services.store.judged_cases(company_id, step, WINDOW)
-    named = await _named(services, company_id, cases, sight)
+    cases = await services.store.judged_cases(company_id, step, WINDOW, sight)
     effect = await _effect(services, company_id, step)
-    return await services.offload.run(company_id, lambda: _shown(step, cases, cleared, autonomy, effect, named=named))
+    return await services.offload.run(company_id, lambda: _shown(step, cases, cleared, autonomy, effect))
 
 
 async def _effect(services: Services, company_id: str, step: JudgedStep) -> str | None:
@@ -356,22 +351,8 @@ async def _effect(services: Services, company_id: str, step: JudgedStep) -> str 
     return found.template.node(step.step_id).effect if found is not None and has else "irreversible"
 
 
-async def _named(
-    services: Services, company_id: str, cases: Sequence[JudgedCase], sight: Sight | None
-) -> frozenset[str]:
-    """The runs of cases that may be named to the caller."""
-    runs = {one.run_id for one in cases}
-    return frozenset(runs) if sight is None else await services.store.visible_among(company_id, runs, sight)
-
-
 def _shown(
-    step: JudgedStep,
-    cases: Sequence[JudgedCase],
-    cleared: int,
-    autonomy: CompanyAutonomy,
-    effect: str | None,
-    *,
-    named: frozenset[str],
+    step: JudgedStep, cases: Sequence[JudgedCase], cleared: int, autonomy: CompanyAutonomy, effect: str | None
 ) -> dict[str, Any]:
     record, found = record_of(cases), reliability(cases)
     return {
@@ -389,7 +370,7 @@ def _shown(
         "disagreements": [
             {"run_id": one.run_id, "visit": one.visit, "raw": one.raw, "at": one.at}
             for one in reversed(cases)
-            if not one.approved and one.run_id in named
+            if not one.approved
         ][:DISAGREEMENTS_MAX],
     }
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
+from actors.core.people import ACTIONS, refusal
 from actors.ports import Receipt
 from daemon.contract import webhooks as contract
 from daemon.contract.base import Empty
@@ -27,6 +28,7 @@ from daemon.web.parameters import ID
 from daemon.web.problems import existing, invalid, not_found
 from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.resources.pages import page_response
+from daemon.web.resources.run_commands import sight_of
 from daemon.web.responses import JSON, StoredResponse, from_cursor, from_number, json_response
 from daemon.web.services import SERVICES, Services
 from daemon.webhooks.sender import shown_url
@@ -172,9 +174,14 @@ async def test_webhook(request: web.Request) -> web.Response:
 
 @Operation("List the deliveries of a webhook", "read", list[contract.Delivery], query=PAGED)
 async def list_deliveries(request: web.Request) -> web.Response:
-    """What was sent to a webhook or waits to be, newest first."""
-    limit, before = page_limit(request), from_number(request, "deliveries")
-    found = existing(await request.app[SERVICES].webhooks.deliveries(*_key(request), before, limit + 1))
+    """What was sent to a webhook or waits to be, newest first.
+
+    Whoever manages webhooks sees that something happened in each run, others in those they read.
+    """
+    principal, limit, before = principal_of(request), page_limit(request), from_number(request, "deliveries")
+    manages = principal.reads is None and refusal(principal.role, principal.kind, ACTIONS["webhooks"]) is None
+    sight = None if manages else await sight_of(request)
+    found = existing(await request.app[SERVICES].webhooks.deliveries(*_key(request), before, limit + 1, sight=sight))
     show = partial(_delivery_json, ids=request.app[SERVICES].store.event_ids)
     return await page_response(request, found, limit, "deliveries", name=lambda last: last.number, show=show)
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from actors.ports import Receipt
     from daemon.model.actions import ActionQuery
     from daemon.model.people.credentials import AddedKey
+    from daemon.model.reading import Sight
     from daemon.model.webhooks import WebhookReplaced
     from daemon.stores.database import Database
 
@@ -114,7 +115,10 @@ _CLAIMED = (
     "AND actions.run_id = action_joins.run_id"
 )
 """Who has claimed a call, and the newest action by which it may have happened: one row."""
-_HITS = "SELECT rule, decision, count(*) FROM actions WHERE company_id = $1 AND created_at > $2 GROUP BY rule, decision"
+_HITS = (
+    "SELECT rule, decision, count(*) FROM actions WHERE company_id = $1 AND created_at > $2{seen} "
+    "GROUP BY rule, decision"
+)
 _DOCUMENT = "SELECT document FROM action_templates WHERE company_id = $1 AND digest = $2"
 
 
@@ -155,10 +159,13 @@ async def actions(db: Database, company_id: str, query: ActionQuery) -> Page[Act
     return Page(map(ACTIONS.from_row, rows))
 
 
-async def rule_hits(db: Database, company_id: str, since: datetime) -> Mapping[str, Mapping[str, int]]:
+async def rule_hits(
+    db: Database, company_id: str, since: datetime, sight: Sight | None = None
+) -> Mapping[str, Mapping[str, int]]:
     """How often each rule decided how since a time, by rule and decision."""
     found: dict[str, dict[str, int]] = defaultdict(dict)
-    for rule, decision, count in await db.rows(_HITS, company_id, iso(since)):
+    seen, more = visible(db.dialect, sight, 3, "actions.run_id")
+    for rule, decision, count in await db.rows(_HITS.format(seen=seen), company_id, iso(since), *more):
         found[rule][decision] = count
     return found
 

@@ -13,6 +13,7 @@ from daemon.stores.tables.reports.following import DECISIONS, FAILURES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from daemon.model.reading import Sight
     from daemon.model.reports.projection import Decision, FailedCall
     from daemon.model.reports.questions import DaySpan, DecisionQuery, FailureQuery, OpenQuery
     from daemon.stores.database import Database, Row
@@ -93,26 +94,37 @@ def _places(first: int) -> range:
 
 _CASES = (
     "SELECT at, run_id, seq, visit, raw, why, approved FROM report_judged WHERE company_id = $1 AND vertical = $2 "
-    "AND step_id = $3 AND template_version = $4 AND about = $5 AND approved IS NOT NULL "
+    "AND step_id = $3 AND template_version = $4 AND about = $5 AND approved IS NOT NULL{seen} "
     "ORDER BY at DESC, run_id DESC, seq DESC LIMIT $6"
 )
 _STEPS = (
     "SELECT vertical, step_id, template_version, about, sum(CASE WHEN approved IS NULL THEN 1 ELSE 0 END) "
-    "FROM report_judged WHERE company_id = $1 GROUP BY vertical, step_id, template_version, about "
+    "FROM report_judged WHERE company_id = $1{seen} GROUP BY vertical, step_id, template_version, about "
     "ORDER BY vertical, step_id, template_version DESC, about LIMIT $2"
 )
 
 
-async def judged_cases(db: Database, company_id: str, step: JudgedStep, most: int) -> Sequence[JudgedCase]:
+async def judged_cases(
+    db: Database, company_id: str, step: JudgedStep, most: int, sight: Sight | None = None
+) -> Sequence[JudgedCase]:
     """The newest cases of a step, the oldest of them first."""
-    rows = await db.rows(_CASES, company_id, *step, most)
+    seen, more = _judged(db, sight, 7)
+    rows = await db.rows(_CASES.format(seen=seen), company_id, *step, most, *more)
     return [
         JudgedCase(datetime.fromisoformat(at), run_id, seq, visit, raw, why, bool(approved))
         for at, run_id, seq, visit, raw, why, approved in reversed(rows)
     ]
 
 
-async def judged_steps(db: Database, company_id: str, most: int) -> Sequence[tuple[JudgedStep, int]]:
+async def judged_steps(
+    db: Database, company_id: str, most: int, sight: Sight | None = None
+) -> Sequence[tuple[JudgedStep, int]]:
     """The steps that panels were for clearing, and how often each was cleared."""
-    rows = await db.rows(_STEPS, company_id, most)
+    seen, more = _judged(db, sight, 3)
+    rows = await db.rows(_STEPS.format(seen=seen), company_id, most, *more)
     return [(JudgedStep(*step), int(cleared)) for *step, cleared in rows]
+
+
+def _judged(db: Database, sight: Sight | None, first: int) -> tuple[str, Row]:
+    """Leaves out cases of runs that somebody may not read."""
+    return visible(db.dialect, sight, first, "report_judged.run_id", "report_judged.vertical")

@@ -2373,7 +2373,7 @@ export interface paths {
          *
          *     With `Accept: text/event-stream` they are streamed live. There `connectors_changed`,
          *     `people_changed` and `claims_changed`, which have no id, say that connectors, members with their
-         *     roles, groups and functions, or claims of gates changed.
+         *     roles, groups and functions, or claims of gates that the caller may read changed.
          *
          *     Needs the role `viewer`.
          */
@@ -2506,6 +2506,8 @@ export interface paths {
         /**
          * List the deliveries of a webhook
          * @description What was sent to a webhook or waits to be, newest first.
+         *
+         *     Whoever manages webhooks sees that something happened in each run, others in those they read.
          *
          *     Needs the role `viewer`.
          */
@@ -2660,6 +2662,8 @@ export interface paths {
          * List the deliveries of a notification
          * @description What was sent or waits to be, newest first; what waits for quiet hours has their end.
          *
+         *     What an admin sees of a group's leaves runs out that are closed to them.
+         *
          *     For people, not API keys; needs the role `viewer`.
          */
         get: operations["list_notification_deliveries"];
@@ -2769,7 +2773,7 @@ export interface paths {
          * Get the calibration
          * @description How often people approve what panels would clear, by step and version of its template.
          *
-         *     Everything committed before the request is counted.
+         *     Everything committed before the request is counted, but for runs that the caller may not read.
          *
          *     Needs the role `viewer`.
          */
@@ -2861,6 +2865,8 @@ export interface paths {
         /**
          * Get the rules for actions
          * @description The rules that decide about the calls of agents, with how often each did of late.
+         *
+         *     Calls that the caller may not read are not counted.
          *
          *     Needs the role `viewer`.
          */

@@ -38,9 +38,12 @@ EDITABLE = "editable"
 
 @Operation("Get the rules for actions", "read", contract.ActionRules)
 async def get_action_rules(request: web.Request) -> web.Response:
-    """The rules that decide about the calls of agents, with how often each did of late."""
-    services, company_id = request.app[SERVICES], member_of(request).company_id
-    return await _response(services, company_id, await services.deciding.rules.for_company(company_id))
+    """The rules that decide about the calls of agents, with how often each did of late.
+
+    Calls that the caller may not read are not counted.
+    """
+    rules = await request.app[SERVICES].deciding.rules.for_company(member_of(request).company_id)
+    return await _response(request, rules)
 
 
 @Operation(
@@ -71,7 +74,7 @@ async def put_action_rules(request: web.Request) -> web.Response:
     except RulesChanged as changed:
         detail = "The rules have changed since they were seen; read them again."
         raise HttpProblem("stale", detail, {"etag": etag(str(changed.number))}) from None
-    return await _response(services, principal.company_id, found)
+    return await _response(request, found)
 
 
 @Operation("Try the rules for actions", "policy", contract.ActionTrialResult, request=contract.ActionTrial)
@@ -128,8 +131,9 @@ def _rule(place: int, form: contract.ActionRuleForm) -> ActionRule:
     return ActionRule(**said, gate=gate or None, editable=tuple(map(str, editable)), budget=budget)
 
 
-async def _response(services: Services, company_id: str, found: ActionRuleSet) -> web.Response:
-    hits = await services.store.rule_hits(company_id, services.now() - HITS_SINCE)
+async def _response(request: web.Request, found: ActionRuleSet) -> web.Response:
+    services, company_id = request.app[SERVICES], principal_of(request).company_id
+    hits = await services.store.rule_hits(company_id, services.now() - HITS_SINCE, await sight_of(request))
     body = contract.ActionRules.view(
         found,
         rules=[_json(one, hits.get(one.id, {})) for one in found.rules],

@@ -25,6 +25,7 @@ from daemon.web.problems import existing, invalid, pointer
 from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.resources.accounts import refusing
 from daemon.web.resources.pages import page_response
+from daemon.web.resources.run_commands import sight_of
 from daemon.web.resources.webhooks import created, replay_secret, rotate, rotation, sealed_receipt
 from daemon.web.responses import JSON, StoredResponse, from_cursor, from_number, json_response
 from daemon.web.services import SERVICES
@@ -135,10 +136,13 @@ async def test_notification(request: web.Request) -> web.Response:
 
 @Operation("List the deliveries of a notification", "notify", list[contract.NotificationDelivery], query=PAGED)
 async def list_notification_deliveries(request: web.Request) -> web.Response:
-    """What was sent or waits to be, newest first; what waits for quiet hours has their end."""
+    """What was sent or waits to be, newest first; what waits for quiet hours has their end.
+
+    What an admin sees of a group's leaves runs out that are closed to them.
+    """
     services, one = request.app[SERVICES], await _one(request)
     limit, before = page_limit(request), from_number(request, "notification-deliveries")
-    found = await services.notifications.deliveries(one, before, limit + 1)
+    found = await services.notifications.deliveries(one, before, limit + 1, sight=await sight_of(request))
     show = partial(_delivery_json, held_until=await services.notifications.held_until(one))
     name = "notification-deliveries"
     return await page_response(request, found, limit, name, name=lambda last: last.number, show=show)
