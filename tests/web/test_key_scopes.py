@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from tests.web.asking import ASKS, ruled
 from tests.web.operators import Operator
-from tests.web.people import colleague
+from tests.web.people import colleague, company
 from tests.web.support import House, Person, assert_problem
 from tests.web.test_api_keys import AGENT, machine, made
 
@@ -150,6 +151,28 @@ async def test_who_starts_what_it_may_not_read_is_told_that_it_began_and_nothing
     assert began.status in {201, 202}
     assert (began.json["inputs"], began.json["facts"], began.json["gate"]) == ({}, {}, None)
     assert_problem(await agent.get(began.headers["Location"]), 404, "not_found")
+
+
+@pytest.mark.parametrize("kind", ["service", "agent"])
+async def test_a_key_counts_no_calls_that_it_may_not_read(ann: Person, house: House, kind: str) -> None:
+    await ruled(ann, ASKS)
+    narrow = machine(house, await made(ann, name="narrow", kind=kind, scopes={"read": "own"}))
+    other = machine(house, await made(ann, name="other"))
+    for number, person in enumerate((other, narrow), 0):
+        await person.post("/actions/", {"tool": "stripe.refund"}, Idempotency_Key="k")
+        assert (await narrow.get(f"{company(ann)}/action-rules")).json["rules"][0]["hits"]["ask"] == number
+    assert (await ann.get(f"{company(ann)}/action-rules")).json["rules"][0]["hits"]["ask"] == 2
+
+
+async def test_who_cancels_the_run_of_an_action_that_it_may_not_read_is_told_that_there_is_none(
+    ann: Person, house: House
+) -> None:
+    await ruled(ann, ASKS)
+    service = machine(house, await made(ann, name="ci", kind="service", role="admin", scopes={"read": ["other"]}))
+    asked = (await service.post("/actions/", {"tool": "stripe.refund"}, Idempotency_Key="k")).json
+    assert_problem(await service.post(f"/process-runs/{asked['id']}/cancel", {}), 404, "not_found")
+    cancelled = await service.send("DELETE", f"/actions/{asked['id']}", {})
+    assert (cancelled.status, cancelled.json["status"]) == (200, "cancelled")
 
 
 async def test_an_operator_changes_a_key_and_what_is_not_named_stays(operator: Operator) -> None:

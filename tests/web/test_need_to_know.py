@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 
 from daemon.runtime.clock import utc_now
-from tests.web.closed import KEY, SECRET, SUBJECT, Office, document, office
+from tests.web.closed import KEY, SECRET, STEPS, SUBJECT, Office, document, office
 from tests.web.people import company, delegate
-from tests.web.support import PATIENCE_S, CompanyStream, Person, assert_invalid, assert_problem
+from tests.web.support import PATIENCE_S, CompanyStream, FarSide, Person, assert_invalid, assert_problem
+from tests.web.test_makers import key_of
 from tests.web.test_own_templates import publish
 
+LOOK, SIGNOFF, *ENDS = STEPS
+GATE_FIRST = [{**SIGNOFF, "next": {"approved": "look", "denied": "dropped"}}, {**LOOK, "next": "filed"}, *ENDS]
 READ = {"ann", "officer", "auditor"}
 CLOSED = {"boss", "manager", "member", "viewer", "sam"}
 
@@ -95,6 +98,48 @@ async def test_a_starter_reads_where_the_template_says_so_by_a_key_of_theirs_too
     assert (await key.get(f"/process-runs/{other['id']}")).status == 200
     assert await listed(key) == [other["id"]]
     assert await listed(found["member"]) == [run["id"]]
+
+
+async def test_a_key_of_another_maker_reads_nothing_that_one_of_its_name_has_started(ann: Person) -> None:
+    found = await office(ann, readers={"starter": True}, subjects=[])
+    first = await found.key("core", "service", "member")
+    run = (await first.post("/process-runs/", {"vertical": "suspicion", "inputs": {}})).json
+    [listed_key] = (await ann.get("/api-keys/")).json
+    assert (await found["boss"].delete(f"/api-keys/{listed_key['id']}")).status == 204
+    for maker, reads in ((found["boss"], False), (ann, True)):
+        key = await key_of(maker, name="core")
+        assert (await key.get(f"/process-runs/{run['id']}")).status == (200 if reads else 404)
+        assert await listed(key) == ([run["id"]] if reads else [])
+        [*_, made] = [one for one in (await ann.get("/api-keys/")).json if one["name"] == "core"]
+        assert (await ann.delete(f"/api-keys/{made['id']}")).status == 204
+
+
+async def test_an_agent_whose_key_another_key_has_made_reads_nothing_about_the_maker_of_both(ann: Person) -> None:
+    found = await office(ann, readers=None)
+    run = await found.start(about=found["boss"].email)
+    provisioner = await key_of(found["boss"])
+    made = await provisioner.post("/aap/v1/instances", {"instance_name": "bot"}, Idempotency_Key="k")
+    instance = Person(ann.house, {**ann.session, "token": made.json["credential"]["token"]})
+    assert (await instance.get(f"/process-runs/{run['id']}")).status == 404
+    assert await listed(instance) == []
+
+
+async def test_who_reads_no_more_when_a_wait_ends_is_told_nothing_of_how_the_run_went_on(
+    ann: Person, far: FarSide
+) -> None:
+    found = await office(ann, steps=GATE_FIRST)
+    await ann.connect("lookup", far.url)
+    run, verdict = await found.start(), {"gate": "signoff", "decision": "approved"}
+    far.open.clear()
+    waits = found["officer"].post(f"/process-runs/{run['id']}/resume", verdict, Prefer="wait=10", Idempotency_Key="v")
+    async with asyncio.timeout(PATIENCE_S):
+        answering = asyncio.create_task(waits)
+        await far.arrived.wait()
+        await found.group("officers", "sam")
+        far.open.set()
+        answer = await answering
+    assert (answer.status, answer.json["inputs"], answer.json["outcome"]) == (200, {}, None)
+    assert SECRET not in answer.raw.decode()
 
 
 async def test_whom_a_run_is_about_neither_reads_nor_decides_whatever_else_they_are(ann: Person) -> None:

@@ -15,7 +15,7 @@ from aiohttp.typedefs import Handler
 
 from actors.core.decider import NO_SUCH_RUN
 from actors.core.eligibility import as_bound, named_functions
-from actors.core.messages import BreakGlass, Cancel, Command, Migrate, Rejected, Resume, Start
+from actors.core.messages import BreakGlass, Command, Migrate, Rejected, Resume, Start
 from actors.core.reading.scope import may_read
 from actors.core.run import Run
 from actors.core.template import Template
@@ -25,7 +25,7 @@ from daemon.model.reading import Sight
 from daemon.web.bodies import prefer
 from daemon.web.idempotency import CREATED, IDEMPOTENCY, STARTS, IdempotencyKey, described, idempotent, repeated
 from daemon.web.middleware.admission import slot_released
-from daemon.web.middleware.auth import PRINCIPAL, permit_again, principal_of
+from daemon.web.middleware.auth import PRINCIPAL, counts_still, permit_again, principal_of
 from daemon.web.middleware.request_id import request_id_of
 from daemon.web.problems import HttpProblem, existing, not_found, rejection_problem
 from daemon.web.resources.run_json import RESPONSE_CACHE, run_body
@@ -66,6 +66,8 @@ class Responder:
     """Whether the caller waits no longer."""
     cached = True
     """Whether all readers get the run as it is answered."""
+    of_action = False
+    """Whether it says no more than who asks for an action is told of it, reader or not."""
 
     def __init__(self, request: web.Request, wait_s: float | None, command: RunCommand | None = None) -> None:
         self._result = None if command is None else command.result
@@ -190,7 +192,7 @@ async def _dispatch(
             decided.run.company_id, decided.run.size_bytes, answer
         )
     if response is None:
-        return await _settle(request.app, responder, decided.run, key)
+        return await _settle(request, responder, decided.run, key)
     if command.result is None and responder.sees is None and responder.cached and response.status < BAD_REQUEST:
         request.app[RESPONSE_CACHE].keep(decided.run, response.body)
     return response
@@ -212,7 +214,7 @@ async def _renewed(
         if scopes is not None or isinstance(message, Migrate) or reading.may_close(command.run_key[0], template):
             sight = await sight_of(request)
             may = reading.may_break if isinstance(message, BreakGlass) else reading.may_read
-            told = _asks_for(principal_of(request), message, run)
+            told = responder.of_action and (run is None or _asked_for(principal_of(request), run))
             if run is not None and not told and not await may(sight, run):
                 return NO_SUCH_RUN
             if not told:
@@ -223,13 +225,6 @@ async def _renewed(
         return message
     role = request[PRINCIPAL].role
     return message if role == message.role else msgspec.structs.replace(message, role=role)
-
-
-def _asks_for(principal: Principal, message: Command, run: Run | None) -> bool:
-    """Whether somebody asks for an action, or cancels their own: who asks for one is told of it."""
-    if isinstance(message, Start):
-        return message.action is not None
-    return isinstance(message, Cancel) and run is not None and _asked_for(principal, run)
 
 
 def _asked_for(principal: Principal, run: Run) -> bool:
@@ -251,14 +246,17 @@ def _read_by(sight: Sight, template: Template, run: Run) -> bool:
 async def _finish(answers: Answering, request: web.Request, key: IdempotencyKey, receipt: Receipt) -> StoredResponse:
     """Answer a command that was applied before a restart and never answered."""
     run = existing(await current(request.app[SERVICES], (receipt.company_id, receipt.run_id or "")))
-    return await _settle(request.app, answers.responder(request, answers.wait(request)).resume(receipt), run, key)
+    return await _settle(request, answers.responder(request, answers.wait(request)).resume(receipt), run, key)
 
 
-async def _settle(app: web.Application, responder: Responder, run: Run, key: IdempotencyKey | None) -> StoredResponse:
-    """Wait for the run to rest, answer, and keep the answer."""
+async def _settle(request: web.Request, responder: Responder, run: Run, key: IdempotencyKey | None) -> StoredResponse:
+    """Wait for the run to rest, answer as the caller may see it by then, and keep the answer."""
+    app = request.app
     try:
         if responder.wait_s is not None and not responder.rests(run):
             run = await _rested(app[SERVICES], run, responder)
+            seen = await counts_still(request) and await _may_read(request, run)
+            responder.sees = lambda _: seen
         response = responder.run(
             run, await app[RESPONSE_CACHE].body(responder.shown(run)) if responder.cached else None
         )
@@ -328,12 +326,15 @@ async def sight_of(request: web.Request) -> Sight | None:
 
 async def readable(request: web.Request, key: tuple[str, str]) -> Run:
     """The run as committed last; 404 for one that is not there, or closed to the caller."""
-    run, reading = await current(request.app[SERVICES], key), request.app[SERVICES].reading
-    if run is not None and (
-        reading.is_surely_open(run, principal_of(request)) or await reading.may_read(await sight_of(request), run)
-    ):
+    run = await current(request.app[SERVICES], key)
+    if run is not None and await _may_read(request, run):
         return run
     raise not_found()
+
+
+async def _may_read(request: web.Request, run: Run) -> bool:
+    reading = request.app[SERVICES].reading
+    return reading.is_surely_open(run, principal_of(request)) or await reading.may_read(await sight_of(request), run)
 
 
 async def repeat_seen(request: web.Request, receipt: Receipt) -> StoredResponse | None:

@@ -59,7 +59,7 @@ class ActionResponder(Responder):
     """Answers with the action, and waits for people, too, where a caller says how long."""
 
     path = "/actions/"
-    cached = False
+    cached, of_action = False, True
 
     def __init__(self, request: web.Request, wait_s: float | None, command: RunCommand | None = None) -> None:
         super().__init__(request, wait_s, command)
