@@ -30,6 +30,8 @@ def change_of(event: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def attribution_of(event: Mapping[str, Any]) -> dict[str, Any]:
     """Who an event is by, as `actors.core.messages.attribution` has it, from its stored form."""
+    if event.get("type") == WITHHELD:
+        return dict.fromkeys(("by", "by_kind", "on_behalf_of"))
     by = event.get("by") or AUTOPILOT
     kind = event.get("by_kind") or ("autopilot" if by == AUTOPILOT else "person")
     return {"by": by, "by_kind": kind, "on_behalf_of": event.get("on_behalf_of")}

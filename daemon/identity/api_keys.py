@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from actors.ports import Receipt, StoreFailed
 from daemon.contract.accounts import ApiKeyDefinition, ApiKeyTerms
@@ -97,8 +98,12 @@ class ApiKeys:
         return key, secret
 
     async def drawn(self, wanted: ApiKeyDefinition, by: Principal) -> tuple[StoredApiKey, str, bytes, Logged]:
-        """A key that is to be stored, its secret, that sealed, and what the log says of it."""
+        """A key that is to be stored, its secret, that sealed, and what the log says of it.
+
+        One that is made by a key that may do less than its role has the scopes of that one.
+        """
         secret, key_id, company_id = PREFIX + secrets.token_urlsafe(SECRET_BYTES), new_id(), by.company_id
+        terms = _terms(wanted)
         key = StoredApiKey(
             company_id=company_id,
             id=key_id,
@@ -111,7 +116,7 @@ class ApiKeys:
             created_by=by.email,
             expires_at=wanted.expires_at,
             acts_for=wanted.acts_for,
-        ).under(_terms(wanted))
+        ).under(replace(terms, scopes=by.terms.scopes or terms.scopes))
         sealed = await self._sealed(key, secret)
         return key, secret, sealed, Logged(company_id, _created(key, by), caller=by.caller)
 

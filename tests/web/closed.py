@@ -13,7 +13,7 @@ SECRET = "quicksilver-0451"
 KEY = "harbour-7733"
 """What stands in the inputs of closed runs, and in their business keys."""
 SUBJECT = "sam@sam.test"
-STEPS = [
+STEPS: list[dict[str, Any]] = [
     {"id": "look", "kind": "task", "label": "Look it up", "tool": "lookup", "effect": "read", "next": "signoff"},
     {"id": "signoff", "kind": "gate", "label": "Suspicion", "groups": ["officers"],
      "next": {"approved": "filed", "denied": "dropped"}},

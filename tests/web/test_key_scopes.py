@@ -164,6 +164,18 @@ async def test_a_key_counts_no_calls_that_it_may_not_read(ann: Person, house: Ho
     assert (await ann.get(f"{company(ann)}/action-rules")).json["rules"][0]["hits"]["ask"] == 2
 
 
+async def test_a_key_that_another_key_makes_may_do_no_more_than_that_one(ann: Person, house: House) -> None:
+    run = await ann.start("line", {"amount": 5})
+    scopes = {"start": ["other"], "call": None, "read": ["other"]}
+    provisioner = machine(house, await made(ann, name="ci", kind="service", role="admin", scopes=scopes))
+    answer = await provisioner.post("/aap/v1/instances", {"instance_name": "bot"}, Idempotency_Key="k")
+    instance = machine(house, {"name": "bot", "key": answer.json["credential"]["token"]})
+    assert_problem(await instance.get(f"/process-runs/{run['id']}"), 404, "not_found")
+    refused = await instance.post("/process-runs/", {"vertical": "line", "inputs": {"amount": 5}})
+    assert_problem(refused, 403, "forbidden", reason="scope", required="start:line")
+    assert {one["name"]: one["scopes"] for one in (await ann.get("/api-keys/")).json}["bot"] == scopes
+
+
 async def test_who_cancels_the_run_of_an_action_that_it_may_not_read_is_told_that_there_is_none(
     ann: Person, house: House
 ) -> None:

@@ -60,6 +60,15 @@ async def test_an_export_verifies_without_the_content_of_what_is_closed_to_who_a
     assert counts["commits"] == all_counts["commits"]
 
 
+async def test_an_entry_of_the_log_that_is_withheld_names_nobody_as_its_author(ann: Person) -> None:
+    found = await office_of(ann)
+    run = await found.start("ann")
+    await ann.put(f"/process-runs/{run['id']}/hold", {"reason": f"about {SECRET}"})
+    [whole], [left] = [(await one.get("/audit/log?limit=1")).json for one in (ann, found["boss"])]
+    assert (left["hash"], left["event"]["withheld"]) == (whole["hash"], "hold_changed")
+    assert [(one["by"], one["by_kind"]) for one in (whole, left)] == [(ann.email, "person"), (None, None)]
+
+
 async def test_an_export_that_says_something_where_it_withholds_does_not_verify(ann: Person) -> None:
     found = await office_of(ann)
     await found.start("ann")
