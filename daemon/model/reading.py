@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from actors.core.reading.scope import ReadScope, subject_name
+from actors.core.template import Template
 
 
 class Sight(NamedTuple):
@@ -15,7 +16,6 @@ class Sight(NamedTuple):
     scope: ReadScope
     at: datetime
 
-    @property
-    def subjects(self) -> frozenset[str]:
-        """What stands in rows for those whose runs are closed to them."""
-        return frozenset([subject_name(self.company_id, one) for one in self.scope.addresses])
+    def subjects(self, template: Template) -> frozenset[str]:
+        """What stands in rows for those about whom no run of a template is read."""
+        return frozenset([subject_name(self.company_id, one) for one in self.scope.closed_about(template)])

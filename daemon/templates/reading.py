@@ -116,7 +116,7 @@ class NeedToKnow:
 
         def reads_run(person: Person) -> bool:
             sight = self._sight(run.company_id, Reader(person), closures, company)
-            return may_read(sight.scope, run, template, sight.at) and about.isdisjoint(sight.subjects)
+            return may_read(sight.scope, run, template, sight.at) and about.isdisjoint(sight.subjects(template))
 
         return reads_run
 
@@ -136,7 +136,7 @@ class NeedToKnow:
         template = await self._catalog.pinned(run.company_id, run.template_digest)
         if not may_read(sight.scope, run, template, sight.at):
             return False
-        return (await self._was_about(run, template)).isdisjoint(sight.subjects)
+        return (await self._was_about(run, template)).isdisjoint(sight.subjects(template))
 
     async def may_break(self, sight: Sight | None, run: Run) -> bool:
         """Whether an admin may break the glass of a run, or need not."""
@@ -145,7 +145,7 @@ class NeedToKnow:
         template = await self._catalog.pinned(run.company_id, run.template_digest)
         if not may_break(sight.scope, run, template):
             return False
-        return (await self._was_about(run, template)).isdisjoint(sight.subjects)
+        return (await self._was_about(run, template)).isdisjoint(sight.subjects(template))
 
     async def _was_about(self, run: Run, template: Template) -> frozenset[str]:
         """The subjects of a run that has ended, whose inputs may be redacted or archived by now."""

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from actors.core.gate_policy import Escalation
 from actors.core.messages import BreakGlass, Propose, Start
@@ -146,6 +147,18 @@ def test_a_delegate_reads_for_the_time_and_nothing_that_is_about_the_giver() -> 
     assert readers(template, lent, ran(template, {"who": "off"})) == set()
     over = Company(PEOPLE, (ActiveDelegation("3", "5", MORNING - 2 * hour, MORNING - hour),))
     assert readers(template, over) == {"off"}
+
+
+def test_who_reads_by_their_own_right_does_so_though_whom_a_run_is_about_lets_them_decide_elsewhere() -> None:
+    mine = closed(subjects=("inputs.who",))
+    other = replace(closed(ReaderRule(), gate("a", role="owner"), end()), digest="sha256:other")
+    hour = timedelta(hours=1)
+    lent = Company(PEOPLE, (ActiveDelegation("1", "3", MORNING - hour, MORNING + hour),))
+    found = scope_of(Reader(PEOPLE["off"]), [mine, other], {}, lent, MORNING)
+    assert found.open == {mine.digest, other.digest}
+    run = ran(mine, {"who": "ann"}).run
+    assert may_read(found, run, mine, MORNING)
+    assert not may_read(structs.replace(found, lent=frozenset({(mine.digest, "ann")})), run, mine, MORNING)
 
 
 def test_a_policy_narrows_a_vertical_beside_what_the_template_says() -> None:

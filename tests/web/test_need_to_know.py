@@ -164,6 +164,19 @@ async def test_a_delegate_reads_what_the_giver_may_decide_but_for_runs_about_eit
     assert (await found["viewer"].get(f"/process-runs/{mine['id']}")).status == 404
 
 
+async def test_whom_a_run_is_about_keeps_nobody_from_it_by_letting_them_decide_elsewhere(ann: Person) -> None:
+    found = await office(ann)
+    await found.group("leavers", "sam")
+    steps = [LOOK, {**SIGNOFF, "groups": ["leavers"]}, *ENDS]
+    await publish(ann, document(vertical="leave", title="Leave", steps=steps))
+    run, inputs = await found.start(), {"story": SECRET, "about": SUBJECT}
+    leave = (await ann.post("/process-runs/", {"vertical": "leave", "inputs": inputs})).json
+    assert (await delegate(found["sam"], found["officer"])).status == 201
+    assert await listed(found["officer"]) == await listed(found["officer"], "/gates/") == [run["id"]]
+    assert (await found["officer"].get(f"/process-runs/{leave['id']}")).status == 404
+    assert (await found["officer"].resume(run, "signoff")).status == 200
+
+
 async def test_an_unbound_function_is_read_by_its_role(ann: Person) -> None:
     functions = {"chief": {"label": "Chief", "role": "admin"}}
     found = await office(ann, functions=functions, readers={"functions": ["chief"]})

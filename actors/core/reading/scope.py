@@ -62,12 +62,14 @@ class ReadScope(Struct, frozen=True):
     Of templates that name readers those `open` are read, and those `started` where the run was
     started as `me`; no other is. Those `shut` are all that are known and not `open`. Of the
     verticals that the company has narrowed those `closed` are not read, and those
-    `closed_unless_started` only then. Runs about `addresses` never are. A glass that was broken as
-    `glass` counts. A key reads nothing beyond `reads`.
+    `closed_unless_started` only then. Runs about `addresses` never are, nor those of a template, or
+    a narrowed vertical, about who has `lent` it. A glass that was broken as `glass` counts. A key
+    reads nothing beyond `reads`.
     """
 
     me: str
     addresses: frozenset[str] = frozenset()
+    lent: frozenset[tuple[str, str]] = frozenset()
     open: frozenset[str] = frozenset()
     started: frozenset[str] = frozenset()
     shut: frozenset[str] = frozenset()
@@ -75,6 +77,11 @@ class ReadScope(Struct, frozen=True):
     closed_unless_started: frozenset[str] = frozenset()
     glass: str | None = None
     reads: Reads | None = None
+
+    def closed_about(self, template: Template) -> frozenset[str]:
+        """The addresses about which no run of a template is read."""
+        named = (template.digest, template.vertical)
+        return self.addresses.union([who for what, who in self.lent if what in named])
 
     def lets_read_all(self, vertical: str) -> bool:
         """Whether neither the policy of the company nor the key closes a run of a vertical."""
@@ -122,14 +129,14 @@ def scope_of(
     at: datetime,
 ) -> ReadScope:
     """What somebody may read of the templates that name readers or subjects."""
-    opened, started, shut, lent = set[str](), set[str](), set[str](), set[str]()
+    opened, started, shut, lent = set[str](), set[str](), set[str](), set[tuple[str, str]]()
     for template in guarded:
         rule = template.readers
         if rule is None or reads(reader, rule, (template,), company):
             opened.add(template.digest)
         elif givers := _lending(reader, (template,), company, at):
             opened.add(template.digest)
-            lent.update(givers)
+            lent.update((template.digest, address_key(one)) for one in givers)
         else:
             shut.add(template.digest)
             if rule.starter:
@@ -139,13 +146,14 @@ def scope_of(
         if reads(reader, rule, versions, company):
             continue
         if givers := _lending(reader, versions, company, at):
-            lent.update(givers)
+            lent.update((vertical, address_key(one)) for one in givers)
         else:
             (unless_started if rule.starter else closed).add(vertical)
     breaks = reader.kind == "person" and rank(reader.person.role) >= rank(GLASS_ROLE)
     return ReadScope(
         me=reader.name,
-        addresses=reader.addresses.union(map(address_key, lent)),
+        addresses=reader.addresses,
+        lent=frozenset(lent),
         open=frozenset(opened),
         started=frozenset(started),
         shut=frozenset(shut),
@@ -161,7 +169,7 @@ def may_read(scope: ReadScope, run: Run, template: Template, at: datetime) -> bo
     started = scope.me in starters_of(run)
     if not scope.covers(run.vertical, started=started):
         return False
-    if template.subjects and not scope.addresses.isdisjoint(subjects_of(run, template)):
+    if template.subjects and not scope.closed_about(template).isdisjoint(subjects_of(run, template)):
         return False
     if scope.glass is not None and any(address_key(one.by) == scope.glass and one.until > at for one in run.glass):
         return True
@@ -174,7 +182,7 @@ def may_read(scope: ReadScope, run: Run, template: Template, at: datetime) -> bo
 
 def may_break(scope: ReadScope, run: Run, template: Template) -> bool:
     """Whether somebody may break the glass of a run: never who it is about."""
-    return scope.glass is not None and scope.addresses.isdisjoint(subjects_of(run, template))
+    return scope.glass is not None and scope.closed_about(template).isdisjoint(subjects_of(run, template))
 
 
 def reads(reader: Reader, rule: ReaderRule, versions: Sequence[Template], company: Company) -> bool:

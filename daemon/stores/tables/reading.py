@@ -11,7 +11,7 @@ from daemon.runtime.json_codec import dumps
 from daemon.stores.rows import iso, iso_or_null
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from actors.core.reading.scope import Reading, ReadingRow, ReadScope
     from daemon.model.reading import Sight
@@ -110,12 +110,20 @@ class _Condition:
         self._values: list[Any] = []
 
     def build(self) -> tuple[str, Row]:
-        names = [subject_name(self._company_id, one) for one in self._scope.addresses]
-        about = self._row_of(SUBJECT, names)
-        parts = [f"AND NOT EXISTS ({about})", *self._covered()]
+        parts = [f"AND NOT EXISTS ({self._about(self._scope.addresses)})", *self._lent(), *self._covered()]
         if closed := self._closed():
             parts.append(f"AND NOT ({closed})")
         return f" {' '.join(parts)}", tuple(self._values)
+
+    def _lent(self) -> Iterator[str]:
+        """The conditions of the runs that are about who has lent their template or vertical."""
+        for who in sorted({who for _, who in self._scope.lent}):
+            lent = {what for what, by in self._scope.lent if by == who}
+            rule, vertical = self._row_of(RULE, lent), self._in_vertical(lent)
+            yield f"AND NOT (EXISTS ({self._about([who])}) AND (EXISTS ({rule}) OR EXISTS ({vertical})))"
+
+    def _about(self, addresses: Iterable[str]) -> str:
+        return self._row_of(SUBJECT, [subject_name(self._company_id, one) for one in addresses])
 
     def _covered(self) -> Sequence[str]:
         """The condition of the runs that a key reads at most."""
@@ -188,7 +196,8 @@ async def partly_closed(db: Database, sight: Sight | None) -> frozenset[str]:
     if sight is None:
         return frozenset()
     scope, dialect = sight.scope, db.dialect
-    names = json.dumps(sorted(sight.subjects))
+    about = scope.addresses.union([who for _, who in scope.lent])
+    names = json.dumps([subject_name(sight.company_id, one) for one in sorted(about)])
     statement = _PARTLY_CLOSED.format(shut=_SHUT[dialect], names=_AMONG[dialect].format("$3"))
     rows = await db.rows(statement, sight.company_id, json.dumps(sorted(scope.shut)), names)
     return frozenset([row[0] for row in rows]) | scope.closed | scope.closed_unless_started
