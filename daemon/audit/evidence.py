@@ -261,11 +261,15 @@ class ArchivesNamed:
         return self._gone <= self._named
 
 
-def entry_line(entry: SealedCommit, *, withheld: bool = False) -> bytes:
+def entry_line(entry: SealedCommit, *, withheld: bool = False, unnamed: bool = False) -> bytes:
     """A commit with its leaf number and its events as stored; one in an archive has none.
 
     Nor has one that is `withheld`, since it is of a run that is closed to whom it is exported for.
+    One that is `unnamed` does not say of which run it is, either.
     """
+    if unnamed:
+        hashed = text_of_hash(leaf(entry.stream, entry.version, entry.head))
+        return canonical({"leaf": hashed, "number": entry.number, "withheld": True}).encode() + b"\n"
     if withheld:
         return canonical({**_named(entry), "events": [], "withheld": True}).encode() + b"\n"
     if not entry.events:

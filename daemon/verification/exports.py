@@ -26,6 +26,7 @@ from daemon.verification.runs import ReceiptCheck, Redactions
 ARCHIVED = "run_archived"
 REDACTED = "run_redacted"
 ENTRY = {"events", "first_seq", "head", "number", "stream", "version"}
+UNNAMED = {"leaf", "number", "withheld"}
 
 
 def verify_export(
@@ -80,6 +81,10 @@ class _Export:
             yield from self._checkpoint(checkpoint(value["checkpoint"]))
         elif set(value) - {"archived", "changes", "withheld"} == ENTRY and self._later is None:
             yield from self._entry(value)
+        elif set(value) == UNNAMED and value["withheld"] is True and self._later is None:
+            yield from self._in_order(value["number"], "a commit of a run that is not named")
+            self._tree.append(hash_of_text(value["leaf"]))
+            self._tally.update(["commits", "withheld commits"])
         else:
             yield AuditFinding("line", f"line {number}", "it is neither a commit nor a checkpoint, or out of place")
 
@@ -92,12 +97,7 @@ class _Export:
     def _entry(self, value: dict[str, Any]) -> Iterator[AuditFinding]:
         stream, version, first = value["stream"], value["version"], value["first_seq"]
         where = f"{stream}, events {first} to {version}"
-        if value["number"] != self._next:
-            what = f"it is number {value['number']} where {self._next} was expected: one is missing or moved"
-            yield AuditFinding("order", where, what)
-            self._missing += max(0, value["number"] - self._next)
-            self._is_whole = False
-        self._next = value["number"] + 1
+        yield from self._in_order(value["number"], where)
         head = hash_of_text(value["head"])
         walk = self._walks.setdefault(stream, ChainWalk(stream, genesis(self._company or "", stream)))
         if gone := {"withheld", "archived"} & set(value):
@@ -121,6 +121,14 @@ class _Export:
         self._tree.append(leaf(stream, version, head))
         self._tally["commits"] += 1
         self._tally["events"] += len(value["events"])
+
+    def _in_order(self, number: int, where: str) -> Iterator[AuditFinding]:
+        if number != self._next:
+            what = f"it is number {number} where {self._next} was expected: one is missing or moved"
+            yield AuditFinding("order", where, what)
+            self._missing += max(0, number - self._next)
+            self._is_whole = False
+        self._next = number + 1
 
     def _is_gap(self, first: int, walk: ChainWalk) -> bool:
         """Whether a history lacks what a missing line had, which was told of."""

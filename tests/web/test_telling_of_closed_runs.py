@@ -60,6 +60,23 @@ async def test_an_export_verifies_without_the_content_of_what_is_closed_to_who_a
     assert counts["commits"] == all_counts["commits"]
 
 
+async def test_an_export_for_who_is_no_admin_does_not_name_what_is_closed(ann: Person) -> None:
+    found = await office_of(ann)
+    run = await found.start("ann")
+    await ann.put(f"/process-runs/{run['id']}/hold", {"reason": f"about {SECRET}"})
+    part, counts = await exported(found["viewer"])
+    whole, all_counts = await exported(found["boss"])
+    assert run["id"].encode() in whole
+    assert run["id"].encode() not in part
+    assert (counts["withheld commits"] > 0, counts["commits"]) == (True, all_counts["commits"])
+    keys = {name: base64.b64decode(one) for name, one in (await ann.get("/audit/keys")).json.items()}
+    lines = part.splitlines(keepends=True)
+    gone = next(place for place, line in enumerate(lines) if b'"leaf"' in line)
+    assert {one.kind for one in verify_export(lines[:gone] + lines[gone + 1 :], keys)} >= {"order"}
+    forged = lines[gone].replace(b"sha256:", b"sha256:0")[:-1]
+    assert list(verify_export([*lines[:gone], forged, *lines[gone + 1 :]], keys))
+
+
 async def test_an_entry_of_the_log_that_is_withheld_names_nobody_as_its_author(ann: Person) -> None:
     found = await office_of(ann)
     run = await found.start("ann")

@@ -10,6 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
+from actors.core.people import ADMIN, rank
 from actors.core.run import Run
 from actors.ports import StoreFailed
 from daemon.audit import evidence
@@ -96,7 +97,8 @@ def _receipt(run: Run, verdict_id: str, proven: Proof) -> dict[str, Any] | None:
 async def export_audit(request: web.Request) -> web.StreamResponse:
     """A manifest, all commits and all checkpoints as JSON Lines, for `penstock verify`.
 
-    Commits of runs that are closed to the caller are `withheld`: their hashes alone are there.
+    Commits of runs that are closed to the caller are `withheld`: their hashes alone are there, and
+    which runs they are of for admins.
     """
     services, company_id = request.app[SERVICES], principal_of(request).company_id
     async with services.archiver.paused(company_id):
@@ -141,7 +143,13 @@ async def _lines_for(request: web.Request, found: Sequence[SealedCommit]) -> Cal
     runs = {run_id for run_id in about.values() if run_id is not None}
     seen = await request.app[SERVICES].store.visible_among(company_id, runs, sight)
     hidden = frozenset(number for number, run_id in about.items() if run_id is not None and run_id not in seen)
-    return lambda one: evidence.entry_line(one, withheld=one.number in hidden)
+    unnamed = rank(principal_of(request).role) < rank(ADMIN)
+
+    def line(one: SealedCommit) -> bytes:
+        withheld = one.number in hidden
+        return evidence.entry_line(one, withheld=withheld, unnamed=withheld and unnamed and one.stream != company_id)
+
+    return line
 
 
 async def _joined(request: web.Request, found: Sequence[SealedCommit], show: Callable[[SealedCommit], bytes]) -> bytes:
