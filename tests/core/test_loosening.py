@@ -214,7 +214,10 @@ def test_people_of_the_office_are_those_that_the_tests_name() -> None:
     assert {one.email for one in (ANN, BOB, CYD, DAN)} == {*OFFICE.people}
 
 
-def test_gates_under_new_names_that_ask_the_same_are_laxer_alike_and_one_that_was_a_task_is_not() -> None:
+def test_gates_that_were_none_before_are_laxer_than_one_that_is_none_any_more() -> None:
     before = version(1, gate("old", **STRICT), task("look"), by="bob")
-    after = version(2, gate("a"), gate("b"), gate("look"), before=before)
-    assert [barred(after, step_id) for step_id in ("a", "b", "look")] == [{"dan"}, {"dan"}, set()]
+    for gone in ((), (task("old"),)):
+        after = version(2, gate("a"), gate("b"), gate("look"), *gone, before=before)
+        assert [barred(after, step_id) for step_id in ("a", "b", "look")] == [{"dan"}, {"dan"}, {"dan"}]
+    kept = version(2, gate("old", **STRICT), gate("look"), before=before)
+    assert barred(kept, "look") == set()

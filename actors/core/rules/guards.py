@@ -141,17 +141,17 @@ def _terms(one: Loosened) -> GateTerms:
 def _weakened(earlier: Mapping[str, GateTerms], before: Template, after: Template) -> Iterator[tuple[str, GateTerms]]:
     """The steps that are laxer gates than before, or none any more, with what they asked then.
 
-    A gate under a new name is compared with those that are gone.
+    One that was no gate before is compared with those that are none any more.
     """
     stood, stands = _gates(before), _gates(after)
-    gone = _apart(terms for step_id, terms in stood.items() if not after.has(step_id))
+    gone = _apart(terms for step_id, terms in stood.items() if step_id not in stands)
     lost: dict[Asked, GateTerms | None] = {}
     for step_id in dict.fromkeys((*earlier, *stood, *stands)):
         known = earlier.get(step_id) or stood.get(step_id)
         now, terms = stands.get(step_id), None
         if known is not None:
             terms = known if laxer(known, now) else None
-        elif now is not None and not before.has(step_id):
+        elif now is not None:
             if approvals_asked(now) not in lost:  # gates that ask the same are compared once
                 lost[approvals_asked(now)] = next((one for one in gone if laxer(one, now)), None)
             terms = lost[approvals_asked(now)]
