@@ -534,7 +534,7 @@ async def test_what_commits_write_together_looks_at_no_rows_of_others(tmp_path: 
         (actions._CLAIMED, "actions_in_doubt (company_id=? AND outcome=? AND fingerprint=?)"),
         (actions._SPENT, "actions_spent (company_id=? AND rule=? AND spent_at>?)"),
         (actions._SPENT_BY_AGENT, "actions_spent_by_agent (company_id=? AND rule=? AND agent=? AND spent_at>?)"),
-        (actions._HITS, "actions_by_rule (company_id=?)"),
+        (actions._HITS.format(seen=""), "actions_by_rule (company_id=?)"),
     ],
 )
 async def test_what_actions_are_decided_by_is_found_in_an_index_alone(

@@ -1709,7 +1709,8 @@ export interface paths {
          * Export all evidence
          * @description A manifest, all commits and all checkpoints as JSON Lines, for `penstock verify`.
          *
-         *     Commits of runs that are closed to the caller are `withheld`: their hashes alone are there.
+         *     Commits of runs that are closed to the caller are `withheld`: their hashes alone are there, and
+         *     which runs they are of for admins.
          *
          *     Needs the role `viewer`.
          */
