@@ -155,7 +155,7 @@ JOURNEYS: tuple[Journey, ...] = (
         "escalated",
         {"claim_id": "CL-1", "policy_id": "HO-1", "claimed_amount": 32000, "prior_claims": 4},
         (("adjuster-review", "settle"), ("pay-settled", "approved")),
-        (("triage", "adjuster"),),
+        (("triage", "adjuster"), ("suspected", "settled")),
         "paid",
     ),
     Journey(

@@ -11,7 +11,7 @@ from tests.templates.test_shipped import ENTRIES
 CLOCKED = {
     "prior-auth": {"notice", "appeal"},
     "patient-access-request": {"access"},
-    "aml": {"sar"},
+    "aml": {"first-report", "sar"},
     "suspicious-activity-report": {"filing"},
     "sanctions-screening": {"hold", "blocking-report", "rejection-report"},
     "currency-transaction-report": {"ctr"},
@@ -33,6 +33,7 @@ TIMED = [
     ("suspicious-activity-report", "31 CFR 1020.320(b)(3)", "filing"),
     ("suspicious-activity-report", "31 CFR 1020.320(b)(3), where no suspect is known", "filing"),
     ("aml", "31 CFR 1020.320", "sar"),
+    ("aml", "31 CFR 1020.320, before an account is opened", "first-report"),
     ("sanctions-screening", "31 CFR 501.603", "blocking-report"),
     ("error-resolution", "12 CFR 1005.11(c)(1)", "investigation"),
     ("error-resolution", "12 CFR 1005.11(c)(1), the result", "result"),

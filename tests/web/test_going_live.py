@@ -40,7 +40,7 @@ MORE: dict[str, list[dict[str, Any]]] = {
     "prior-auth": [{"plan": "Medicare Advantage", "appealed": True}],
     "refund": [{"order_id": "O-1", "amount": 20, "days_since_delivery": 3, "refunds_this_year": 9}],
 }
-LATE = {"send-extension", "keep-report"}
+LATE = {"send-extension", "keep-report", "keep-rejection", "send-withdrawal"}
 """Steps that a run comes to only once time has passed, or a person has held a call back."""
 CLEAN = {journey.vertical: journey.inputs for journey in JOURNEYS if journey.name == "clean"}
 
@@ -295,22 +295,24 @@ async def test_a_finding_takes_another_way_to_the_human_who_decides(
 
 
 @pytest.mark.parametrize(
-    ("vertical", "stop", "drafted", "letter", "back"),
+    ("vertical", "verdicts", "drafted", "letter", "back"),
     [
-        ("loan-underwriting", "fund-loan", "draft-adverse-action", "sign-notice", "sign-notice"),
-        ("insurance-claim", "pay-claim", "draft-denial", "send-denial", None),
-        ("prior-auth", "signoff", "draft-denial", "send-denial", None),
+        ("loan-underwriting", ["fund-loan denied"], "draft-adverse-action", "sign-notice", "sign-notice"),
+        ("insurance-claim", ["pay-claim denied", "adjuster-review deny"], "draft-denial", "send-denial", "last-review"),
+        ("prior-auth", ["signoff denied"], "draft-denial", "send-denial", "signoff"),
     ],
 )
 async def test_a_denial_without_reasons_is_not_sent_by_the_autopilot(
-    ann: Person, tools: Scripted, vertical: str, stop: str, drafted: str, letter: str, back: str | None
+    ann: Person, tools: Scripted, vertical: str, verdicts: list[str], drafted: str, letter: str, back: str
 ) -> None:
     entry = ENTRIES[vertical]
     await go_live(ann, entry, tools.url)
     tools.answers = {(node.id, 1): node.dry_run[0].output for node in entry.template.nodes if node.dry_run}
     tools.answers |= {(drafted, visit): {"reasons": [], "reason": ""} for visit in (1, 2)}
     run = await ann.start(vertical, CLEAN[vertical])
-    denied = (await ann.resume(run, stop, "denied")).json
+    for verdict in verdicts:
+        gate, _, decision = verdict.partition(" ")
+        denied = (await ann.resume(run, gate, decision)).json
     assert (denied["parked_at"], denied["gate"]["signals"]) == (letter, [drafted])
     assert (await ann.resume(run, letter, "denied")).json["parked_at"] == back
 
