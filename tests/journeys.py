@@ -301,7 +301,12 @@ JOURNEYS: tuple[Journey, ...] = (
             ("dpo-review", "erase in part"),
             ("erase", "approved"),
         ),
-        (("proven", "not proven"), ("exception", "something"), ("extent", "in part")),
+        (
+            ("proven", "not proven"),
+            ("exception", "something"),
+            ("ground", "a ground to keep a part"),
+            ("extent", "in part"),
+        ),
         "erased_in_part",
     ),
 )

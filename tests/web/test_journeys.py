@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.journeys import JOURNEYS, Human, Journey
+from tests.templates.test_shipped import ENTRIES, brought
 from tests.web.support import Person
 
 VERDICTS_MAX = 100
@@ -21,7 +22,9 @@ async def walked(ann: Person, journey: Journey, *, auto: bool) -> tuple[Any, lis
     while run["status"] == "parked":
         gate = run["parked_at"]
         verdict = (gate, human.decide(gate))
-        answer = await ann.resume(run, *verdict)
+        policy = ENTRIES[journey.vertical].template.node(gate).policy
+        brings = {"gate": gate, "decision": verdict[1], **brought(policy, verdict[1])}
+        answer = await ann.post(f"/process-runs/{run['id']}/resume", brings)
         assert answer.status == 200, answer.raw
         given, run = [*given, verdict], answer.json
         assert len(given) < VERDICTS_MAX
