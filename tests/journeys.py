@@ -163,7 +163,7 @@ JOURNEYS: tuple[Journey, ...] = (
         "clean",
         {"application_id": "LA-1", "amount": 15000, "credit_score": 742, "dti": 0.29},
         (("fund-loan", "approved"),),
-        (("policy", "within policy"),),
+        (("policy", "within policy"), ("accepted", "accepted")),
         "funded",
     ),
     Journey(

@@ -37,6 +37,9 @@ MORE: dict[str, list[dict[str, Any]]] = {
         {"claim_id": "CL-7710", "policy_id": "HO-3391", "claimed_amount": 1450, "prior_claims": 0, **one}
         for one in ({"fraud_score": 49, "payable": 0}, {"fraud_score": 50, "payable": 1})
     ],
+    "loan-underwriting": [
+        {"application_id": "LA-1", "amount": 15000, "credit_score": 742, "dti": 0.29, "accepted": False}
+    ],
     "prior-auth": [{"plan": "Medicare Advantage", "appealed": True}],
     "refund": [{"order_id": "O-1", "amount": 20, "days_since_delivery": 3, "refunds_this_year": 9}],
 }
@@ -261,7 +264,6 @@ async def test_a_finding_stops_a_live_run_without_a_word_of_the_operator(
 
 async def test_what_is_found_where_a_human_is_asked_anyway_is_shown_at_the_gate(ann: Person, tools: Scripted) -> None:
     for vertical, step_id, finding, gate in (
-        ("loan-underwriting", "price-offer", {"accepted": False}, "fund-loan"),
         ("prior-auth", "recommend", {"recommendation": "deny"}, "signoff"),
         ("prior-auth", "recommend", {}, "signoff"),
     ):
