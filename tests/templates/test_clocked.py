@@ -88,6 +88,24 @@ def test_who_a_report_is_about_neither_reads_nor_decides_and_strangers_do_not_re
     assert {*template.readers.functions} == {*template.functions}
 
 
+@pytest.mark.parametrize(
+    "vertical",
+    [
+        "aml",
+        "customer-onboarding",
+        "currency-transaction-report",
+        "insurance-claim",
+        "security-incident",
+        "siu-referral",
+    ],
+)
+def test_a_suspicion_or_an_incident_is_read_by_those_who_work_on_it_alone(vertical: str) -> None:
+    template = template_of(vertical)
+    assert template.readers is not None
+    assert (template.readers.role, template.readers.groups, template.readers.starter) == (None, (), True)
+    assert {*template.readers.functions} == {*template.functions}
+
+
 def test_a_report_that_the_officer_does_not_sign_goes_to_a_higher_role_and_another_person() -> None:
     template = template_of("suspicious-activity-report")
     assert template.node("file-sar").duty == "what-is-reported"

@@ -232,3 +232,21 @@ def test_a_process_that_has_changed_has_a_new_version() -> None:
     first = {"insurance-claim": 5, "production-change": 5, "security-incident": 1, "sanctions-screening": 6, "aml": 5}
     versions = {one.header.vertical: one.header.version for one in library()}
     assert {vertical: versions[vertical] > number for vertical, number in first.items()} == dict.fromkeys(first, True)
+
+
+@pytest.mark.parametrize("decision", ["refer alone", "nothing to report"])
+def test_cash_above_the_limit_is_not_left_unreported_by_one_person(decision: str) -> None:
+    run, template = played("currency-transaction-report", {"structured": True}, f"officer {decision}")
+    gate = "signoff" if decision == "refer alone" else "no-report-review"
+    assert [visit.step_id for visit in run.parked] == [gate]
+    assert {"gate:officer", "gate:officer-again"} <= {*template.node("no-report-review").policy.four_eyes}
+
+
+def test_a_payment_has_no_more_than_what_came_back_is_not_covered_or_is_left() -> None:
+    for vertical, step_id, amount in (
+        ("payment-recall", "credit-customer", "facts.read-answer.returned_amount"),
+        ("charge-off", "post", "facts.work-out.charge"),
+        ("total-loss-settlement", "pay-lienholder", "facts.split.lienholder"),
+        ("total-loss-settlement", "pay-owner", "facts.split.owner"),
+    ):
+        assert amount in ENTRIES[vertical].template.node(step_id).needs
