@@ -246,6 +246,10 @@ def test_a_payment_has_no_more_than_what_came_back_is_not_covered_or_is_left() -
     for vertical, step_id, amount in (
         ("payment-recall", "credit-customer", "facts.read-answer.returned_amount"),
         ("charge-off", "post", "facts.work-out.charge"),
+        ("surprise-billing-dispute", "pay-balance", "facts.compute-balance.due"),
+        ("life-claim", "pay-proceeds", "facts.compute-proceeds.total"),
+        ("life-claim", "deposit", "facts.compute-deposit.total"),
+        ("policy-cancellation", "pay-refund", "facts.compute-unearned.unearned"),
         ("total-loss-settlement", "pay-lienholder", "facts.split.lienholder"),
         ("total-loss-settlement", "pay-owner", "facts.split.owner"),
     ):
