@@ -314,8 +314,8 @@ async def test_a_denial_without_reasons_is_not_sent_by_the_autopilot(
     run = await ann.start(vertical, CLEAN[vertical])
     for verdict in verdicts:
         gate, _, decision = verdict.partition(" ")
-        denied = (await ann.resume(run, gate, decision)).json
-    assert (denied["parked_at"], denied["gate"]["signals"]) == (letter, [drafted])
+        run = (await ann.resume(run, gate, decision)).json
+    assert (run["parked_at"], run["gate"]["signals"]) == (letter, [drafted])
     assert (await ann.resume(run, letter, "denied")).json["parked_at"] == back
 
 
