@@ -271,7 +271,7 @@ def _resolve_task(turn: Turn, visit: Visit, node: Node) -> None:
     request = turn.prepare(node)
     irreversible = node.effect == "irreversible"
     if irreversible and (why := doubt(turn.run, node.id)) is not None:
-        turn.park(visit, why, (RETRY, DONE, DENIED), request)
+        turn.park(visit, why, _outcomes(turn, node), request)
     elif (cleared := _cleared(turn, visit, node, request)) is None:
         return
     elif node.consent is not None:
@@ -295,6 +295,11 @@ def _resolve_action(turn: Turn, visit: Visit, node: Node, request: CallRequest |
     allowed = Cleared(f"the rule {node.consent} allows it")
     if (heard := convene(turn, visit, node, request, allowed)) is not None:
         perform(turn, visit, request, heard)
+
+
+def _outcomes(turn: Turn, node: Node, *, undoes: bool = False) -> tuple[str, ...]:
+    """What people decide about a call of which nobody knows whether it happened."""
+    return (RETRY, DONE, DENIED) if undoes or turn.template.may_deny(node.id) else (RETRY, DONE)
 
 
 def _undo(turn: Turn, visit: Visit, node: Node) -> None:
@@ -415,7 +420,8 @@ def _on_call_outcome(turn: Turn, visit: Visit, message: CallOutcome) -> None:
     if message.unknown:
         again = enter_step(turn, node.id, None, undoes=visit.undoes)
         undone = undone or node.handed  # as then, it is not sent again from here
-        turn.park(again, OUTCOME_UNKNOWN, (DONE, DENIED) if undone else (RETRY, DONE, DENIED), visit.request)
+        answers = (DONE, DENIED) if undone else _outcomes(turn, node, undoes=visit.undoes is not None)
+        turn.park(again, OUTCOME_UNKNOWN, answers, visit.request)
     elif undone:
         return
     elif _covered_anew(node) and error.code == CONNECTOR_CHANGED_CODE and error.maybe_sent is False:

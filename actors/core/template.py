@@ -371,7 +371,12 @@ class Template:
         """The branches of an exclusive gateway; approved or denied elsewhere."""
         if self._node[step_id].flow == "exclusive":
             return tuple(edge.branch for edge in self._leaving[step_id] if edge.branch is not None)
-        return (APPROVED, DENIED)
+        return (APPROVED, DENIED) if self.may_deny(step_id) else (APPROVED,)
+
+    def may_deny(self, step_id: str) -> bool:
+        """Whether people may deny a step: not a call of duty whose denial leads nowhere."""
+        node = self._node[step_id]
+        return node.duty is None or node.gate or any(edge.branch == DENIED for edge in self._leaving[step_id])
 
     def ahead(self, step_id: str, decisions: tuple[str, ...]) -> tuple[tuple[Node, tuple[str, ...]], ...]:
         """The irreversible tasks before the next gate, each with the decisions that lead to it."""

@@ -11,7 +11,8 @@ from msgspec import structs
 
 from actors.core.rules import Violation, violations
 from actors.core.template import Node, Template
-from tests.processes import When, choice, end, gate, process, task, wait
+from tests.conversations import Conversation
+from tests.processes import When, choice, connector, end, gate, process, task, wait
 
 ABOVE: dict[str, Any] = {"role": "admin", "four_eyes": ("gate:first",)}
 
@@ -135,3 +136,21 @@ def test_so_many_duties_that_nobody_could_look_at_them_are_refused() -> None:
     ways = "\n".join(f"{one} -> {after}" for one, after in pairwise(names))
     found = violations(replace(process(*acts, end(), ways=ways), exempt={"law": ()}))
     assert [one.rule for one in found] == ["too_large"]
+
+
+def test_a_call_of_duty_whose_denial_leads_nowhere_is_not_denied() -> None:
+    act = structs.replace(task("act", "medium", "irreversible"), duty="law")
+    talk = Conversation(process(act, end(), ways="act -> end"), {"act": connector("act")}).start(auto=False)
+    assert talk.gate("act").decisions == ("approved",)
+    talk.resume("act")
+    talk.failed("act", unknown=True)
+    assert talk.gate("act", 2).decisions == ("retry", "done")
+
+
+def test_a_denial_of_the_call_of_duty_itself_leads_to_somebody_above() -> None:
+    ways = "act -> end\nact -[denied]-> above\nabove -> act\nabove -[denied]-> none"
+    lacking = "who denies may decide at above, too: its four_eyes lack gate:act"
+    for four_eyes, found in ((("gate:act",), []), ((), [lacking])):
+        act, above = structs.replace(task("act"), duty="law"), gate("above", role="admin", four_eyes=four_eyes)
+        template = process(act, above, end("none"), end(), ways=ways)
+        assert why(replace(template, exempt={"law": ("none",)})) == found

@@ -75,7 +75,7 @@ class _Duty:
             node, edges = self.template.node(step), self.template.leaving(step)
             self.budget.take(1 + len(edges))
             waiting.extend(edge.target for edge in edges if step != self.node.id or edge.branch == DENIED)
-            if node.gate and DENIED in self.template.decisions(step):
+            if (node.gate or step == self.node.id) and DENIED in self.template.decisions(step):
                 yield node
 
     def _avoided(self, gate: Node) -> _Avoided | None:

@@ -84,7 +84,8 @@ def _four_eyes(template: Template, node: Node) -> Iterator[Violation]:
     for word in node.policy.four_eyes:
         earlier = word.removeprefix(EARLIER_GATE)
         if earlier != word:
-            if not template.has(earlier) or earlier == node.id or not template.node(earlier).gate:
+            other = template.node(earlier) if template.has(earlier) and earlier != node.id else None
+            if other is None or not (other.gate or other.duty):
                 yield Violation("four_eyes_refused", node.id, f"{earlier} is no other gate of this template")
         elif word not in FOUR_EYES:
             known = ", ".join((*FOUR_EYES, f"{EARLIER_GATE}<step-id>"))
