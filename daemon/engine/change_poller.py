@@ -155,7 +155,7 @@ class ChangePoller:
         self._versions: dict[Key, int] = {}
         self._strayed: dict[Key, int] = {}
         self._peers: frozenset[int] = frozenset()
-        store.subscribe(self.notify)
+        store.subscribe(self.notify, self._feed.claims_changed)
 
     def notify(self, companies: frozenset[str] | None) -> None:
         """Poll at once after a commit of others in a company followed here; None means any."""

@@ -329,7 +329,6 @@ async def test_streams_say_nothing_of_a_closed_run(found: Office) -> None:
                 seen = await anext(stream)
 
 
-@pytest.mark.one_daemon
 async def test_streams_tell_of_claims_of_gates_that_the_reader_may_read(found: Office) -> None:
     run = await closed_run(found)
     async with asyncio.timeout(PATIENCE_S), CompanyStream(found["viewer"], "") as stream:

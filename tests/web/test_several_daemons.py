@@ -230,6 +230,15 @@ async def test_a_role_changed_at_one_is_told_on_the_streams_of_the_other(pair: P
             role = (await there.get("/auth/me")).json["role"]
 
 
+async def test_a_claim_and_its_end_at_one_are_told_on_the_streams_of_the_other(pair: Pair) -> None:
+    one, other = pair
+    claim = f"/process-runs/{(await one.start('line', {'amount': 1}))['id']}/gates/signoff/claim"
+    async with CompanyStream(other, "") as stream:
+        for ask in (one.post, one.delete):
+            assert (await ask(claim)).status == 200
+            assert (await anext(stream))["event"] == "claims_changed"
+
+
 async def test_who_fills_a_function_counts_at_the_other_once_that_is_answered_and_is_told_there(pair: Pair) -> None:
     one, other = pair
     bob, cyd = [await colleague(one, name, "manager") for name in ("bob", "cyd")]

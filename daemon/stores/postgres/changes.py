@@ -176,6 +176,8 @@ async def drop_rates(db: Database) -> None:
 
 CHANNEL = "penstock"
 PAYLOAD_BYTES_MAX = 7_000
+OF_RUN = "/"
+"""What parts a company from the run of it whose claims have changed."""
 NOTIFY_PAUSE_S = 0.05
 LISTEN_S = 5.0
 
@@ -191,18 +193,23 @@ class Notifications:
         self._for_all = False
         self._due = asyncio.Event()
         self._listener: Callable[[frozenset[str] | None], None] | None = None
+        self._claimed: Callable[[str, str], None] = lambda *_: None
 
     def wrote(self, company_id: str) -> None:
         self._changed.add(company_id)
         self._due.set()
+
+    def claimed(self, company_id: str, run_id: str) -> None:
+        """Tell of a gate that was claimed or released, which no commit tells of."""
+        self.wrote(f"{company_id}{OF_RUN}{run_id}")
 
     def alert(self) -> None:
         """Have every daemon look."""
         self._for_all = True
         self._due.set()
 
-    def subscribe(self, listener: Callable[[frozenset[str] | None], None]) -> None:
-        self._listener = listener
+    def subscribe(self, listener: Callable[[frozenset[str] | None], None], claimed: Callable[[str, str], None]) -> None:
+        self._listener, self._claimed = listener, claimed
 
     async def send(self) -> None:
         """Wait for a change and send it, with all others of that moment."""
@@ -228,8 +235,15 @@ class Notifications:
         await db.fetchval("SELECT 1")
 
     def _take(self, _db: Any, _pid: int, _channel: str, payload: object) -> None:
-        if self._listener is not None:
-            self._listener(frozenset(json.loads(str(payload))) or None)  # none named: it may be any
+        if self._listener is None:
+            return
+        named = [one.partition(OF_RUN) for one in json.loads(str(payload))]
+        for company_id, _, run_id in named:
+            if run_id:
+                self._claimed(company_id, run_id)
+        companies = frozenset([company_id for company_id, _, run_id in named if not run_id])
+        if companies or not named:
+            self._listener(companies or None)  # none named: it may be any
 
     async def close(self) -> None:
         await asyncio.gather(self.sending.close(), self._listening.close())

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from daemon.keys.commit_keys import CommitKeys
     from daemon.model import DueRun, Ownership
     from daemon.model.evidence import Sign
+    from daemon.model.inbox import Claim
     from daemon.observability.metrics import Metrics
     from daemon.stores.database import Key
     from daemon.stores.postgres.connection import Db
@@ -236,6 +237,16 @@ class PostgresStore(Store):
         """The run as committed, and who performs its outstanding work."""
         return await self._loader.load((company_id, run_id))
 
+    async def claim_gate(
+        self, company_id: str, gate: tuple[str, str, int], claim: Claim, receipt: Receipt | None = None
+    ) -> None:
+        await super().claim_gate(company_id, gate, claim, receipt)
+        self.notifications.claimed(company_id, gate[0])
+
+    async def release_gate(self, company_id: str, gate: tuple[str, str, int]) -> None:
+        await super().release_gate(company_id, gate)
+        self.notifications.claimed(company_id, gate[0])
+
     async def receipt(self, company_id: str, path: str, key: str, otherwise: str = "") -> Receipt | None:
         return await self._receipts.load((company_id, path, key, otherwise))
 
@@ -303,9 +314,12 @@ class PostgresStore(Store):
         """Whether no other daemon can have taken over, and the history is the one known here."""
         return self.lease.held and not self._timelines.risen.is_set()
 
-    def subscribe(self, listener: Callable[[frozenset[str] | None], None]) -> None:
-        """Call `listener` with the companies that other daemons changed; None means any."""
-        self.notifications.subscribe(listener)
+    def subscribe(self, listener: Callable[[frozenset[str] | None], None], claimed: Callable[[str, str], None]) -> None:
+        """Call `listener` with the companies that other daemons changed; None means any.
+
+        `claimed` is called with each run of which a gate was claimed or released.
+        """
+        self.notifications.subscribe(listener, claimed)
 
     async def _await_peers(self) -> None:
         """Wait until the other daemons know the change, but not long for one that does not look.
