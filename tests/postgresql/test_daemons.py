@@ -8,6 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+import pytest
 from msgspec.structs import replace
 
 from actors.core.calls import CallRequest
@@ -166,6 +167,41 @@ async def test_what_was_claimed_counts_as_begun_though_the_claim_was_not_heard_o
         await journal.load_committed(ACME, "run-1")
         OwnEffects(journal, hands).perform([call(begun.run)], recovered=True)
         assert [recovered for _, recovered in hands.asked] == [True]
+
+
+async def revoked_long_ago(one: PostgresStore, other: PostgresStore, *, heard_s: int) -> None:
+    """A token that was revoked at one a minute ago, and what the other has acknowledged since."""
+    await one.revoke("token", NOON)
+    await one._write("", lambda db: db.execute("UPDATE revocations SET noted_at = noted_at - interval '1 minute'"))
+    told = "UPDATE daemons SET heard = clock_timestamp() - make_interval(secs => $2) WHERE epoch = $1"
+    await one._write("", lambda db: db.execute(told, other.epoch, heard_s))
+
+
+async def test_a_daemon_that_did_not_look_for_long_hears_all_that_it_has_not_acknowledged(url: str) -> None:
+    async with PostgresStore.open(url, KEYS) as one, PostgresStore.open(url, KEYS) as other:
+        await revoked_long_ago(one, other, heard_s=120)
+        found = await other.poll_changes()
+        assert set(found.revocations) == {"token"}
+        await other.acknowledge(found.at)
+        assert (await other.poll_changes()).revocations == {}
+
+
+async def test_what_a_daemon_has_acknowledged_is_told_no_more(url: str) -> None:
+    async with PostgresStore.open(url, KEYS) as one, PostgresStore.open(url, KEYS) as other:
+        await revoked_long_ago(one, other, heard_s=30)
+        assert (await other.poll_changes()).revocations == {}
+
+
+async def test_a_daemon_that_others_have_taken_over_from_learns_nothing_more_and_ends(url: str) -> None:
+    ended: list[str] = []
+    async with (
+        PostgresStore.open(url, KEYS) as one,
+        PostgresStore.open(url, KEYS, on_failed=lambda: ended.append("lost")) as other,
+    ):
+        await one._write("", lambda db: db.execute("DELETE FROM daemons WHERE epoch = $1", other.epoch))
+        with pytest.raises(StoreFailed):
+            await other.poll_changes()
+        assert (ended, other.held) == (["lost"], False)
 
 
 async def test_counts_of_who_came_hold_for_all_daemons_together(url: str) -> None:

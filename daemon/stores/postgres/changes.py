@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from actors.ports import StoreFailed
 from daemon.model.people.companies import ACTION_PAUSES, AUTONOMY, POLICY
 from daemon.stores.postgres.connection import PLANNER, PostgresConnection
-from daemon.stores.postgres.lease import HOLDERS
+from daemon.stores.postgres.lease import HOLDERS, Fenced
 from daemon.stores.tables.people.credentials import ENROLMENT, enrolments_of
 from daemon.stores.tables.people.members import STANDING, standings_of
 from daemon.stores.tables.people.sessions import epochs_of
@@ -37,7 +37,9 @@ VERSIONS = (
     "SELECT one.* FROM unnest($1::text[], $2::text[]) AS asked(company_id, id) CROSS JOIN LATERAL (SELECT company_id, "
     "id, version FROM runs WHERE runs.company_id = asked.company_id AND runs.id = asked.id LIMIT 1) AS one"
 )
-_LATELY = "> clock_timestamp() - make_interval(secs => $1)"
+# What a daemon has not acknowledged it has not heard of, however long ago it looked or began.
+_OWN = "WITH own AS (SELECT heard - make_interval(secs => $1) AS since FROM daemons WHERE epoch = $2) "
+_LATELY = "> (SELECT since FROM own)"
 _STRAYED = (
     "(SELECT company_id, id, version FROM runs WHERE epoch = $2 AND NOT resting AND moved_by <> epoch "
     "ORDER BY company_id, id LIMIT $3) AS strayed"
@@ -61,7 +63,7 @@ _PARTS = {
     "companies": ("company_id, noted_at", f"company_changes WHERE noted_at {_LATELY}"),
     "enrolments": (ENROLMENT, f"second_factors WHERE noted_at {_LATELY}"),
 }
-POLL = " UNION ALL ".join(
+POLL = _OWN + " UNION ALL ".join(
     f"SELECT '{kind}', jsonb_build_array({columns})::text FROM {source}"  # noqa: S608 - names of our own
     for kind, (columns, source) in _PARTS.items()
 )
@@ -92,7 +94,10 @@ async def versions(db: PostgresDatabase, keys: Collection[Key]) -> dict[Key, int
 
 
 class PeerChanges(NamedTuple):
-    """What other daemons have noted lately, known as of `at`, and how they and their work stand."""
+    """What other daemons have noted since this one heard of it last, known as of `at`.
+
+    And how they and their work stand.
+    """
 
     at: datetime
     peers: frozenset[int]
@@ -119,10 +124,12 @@ class PeerChanges(NamedTuple):
 
 
 async def poll_changes(db: PostgresDatabase) -> PeerChanges:
-    """All of it in one statement."""
+    """All of it in one statement; Fenced where others have taken over."""
     found: dict[str, list[Row]] = {kind: [] for kind in _PARTS}
     for kind, row in await db.rows(POLL, LATELY_S, db.epoch, STRAYED_MAX):
         found[kind].append(tuple(json.loads(row)))
+    if (db.epoch,) not in found["peers"]:
+        raise Fenced
     return PeerChanges(
         at=datetime.fromisoformat(found["at"][0][0]),
         peers=frozenset(epoch for (epoch,) in found["peers"]),

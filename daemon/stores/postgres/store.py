@@ -27,7 +27,7 @@ from daemon.stores.postgres.connection import PostgresConnection, check_sessions
 from daemon.stores.postgres.database import PostgresDatabase
 from daemon.stores.postgres.engine import PostgresEngine, Work
 from daemon.stores.postgres.journal import OwnedRun, PostgresAppend
-from daemon.stores.postgres.lease import Lease, claim, claim_due
+from daemon.stores.postgres.lease import Fenced, Lease, claim, claim_due
 from daemon.stores.postgres.migrations import MIGRATE_S, check_moved, is_migrated, migrate, tend_months
 from daemon.stores.postgres.timelines import Acknowledgements, LostCommits, Timelines
 from daemon.stores.rows import iso
@@ -293,12 +293,19 @@ class PostgresStore(Store):
 
     positions = read(changes.positions)
     versions = read(changes.versions)
-    poll_changes = read(changes.poll_changes)
     database_time = read(changes.database_time)
     acknowledge = read(changes.acknowledge)
     hit = read(changes.hit)
     hits = read(changes.hits)
     has_peers = read(PostgresDatabase.has_peers)
+
+    async def poll_changes(self) -> changes.PeerChanges:
+        """What other daemons have changed; Fenced, and this one ends, where they took over."""
+        try:
+            return await self._read(changes.poll_changes)
+        except Fenced:
+            self.lease.fence()
+            raise
 
     @property
     def epoch(self) -> int:
