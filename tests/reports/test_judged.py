@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,7 +15,9 @@ from actors.core.autonomy import ClearanceDecision, Why
 from actors.core.messages import CallSettled, Event, GateOpened, StepCleared, VerdictGiven
 from actors.core.template import APPROVED
 from actors.ports import Commit
+from daemon.model.reports.projection import OpenVisit, PanelOutcome
 from daemon.model.reports.questions import JudgedCase, JudgedStep, record_of, reliability
+from daemon.stores.tables.reports.following import VISITS
 from tests.reports.comparing import append, follow, merged, store_in
 from tests.reports.histories import history
 
@@ -101,3 +104,10 @@ def test_reliability_compares_confidence_with_what_people_decided() -> None:
     ]
     assert round(found.calibration_error, 4) == 0.2375
     assert round(found.brier, 6) == round((0.95**2 + 0.25 + 0.25) / 4, 6)
+
+
+def test_what_was_heard_of_a_step_alone_is_stored_as_daemons_of_0_1_0_read_it() -> None:
+    for heard, members in ((PanelOutcome(2, 0.5, "sampled"), 3), (PanelOutcome(2, 0.5, "sampled", "model"), 4)):
+        row = VISITS.to_row(OpenVisit(1, "medium", "line", heard=heard))
+        assert len(json.loads(row[-1])) == members
+        assert VISITS.from_row(row).heard == heard

@@ -33,9 +33,16 @@ if TYPE_CHECKING:
     from daemon.stores.database import Database, Dialect, Row
 
 _log = structlog.get_logger()
+
+
+def _heard_json(heard: PanelOutcome) -> str:
+    """Without what it is about where that is nothing: daemons of 0.1.0 read three members."""
+    return json.dumps(heard if heard.about else heard[:-1])
+
+
 VISITS = Table(
     *("report_visits", OpenVisit, ("company_id", "run_id", "step_id")),
-    codecs={"heard": Codec(json.dumps, lambda stored: PanelOutcome(*json.loads(stored))).optional},
+    codecs={"heard": Codec(_heard_json, lambda stored: PanelOutcome(*json.loads(stored))).optional},
     beside=("company_id", "run_id", "step_id"),
 )
 DECISIONS = Table(
