@@ -249,7 +249,7 @@ async def _begin(
     services.identity.companies.subscribe(engine.feed.people_changed)
     services.identity.companies.subscribe(engine.reviewer.changed)
     if services.rights is not None:
-        engine.guard.fresh = services.rights.ensure_fresh
+        engine.guard.fresh = engine.deliverer.fresh = services.rights.ensure_fresh
     if services.metrics is not None:
         services.metrics.rewound(0 if services.rewound is None else services.rewound.commits)
         await stack.enter_async_context(serve_metrics(services.metrics, services))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -80,8 +80,15 @@ class _Current:
     quick: bool = True
 
 
+async def _known() -> None:
+    """One daemon alone knows all changes."""
+
+
 class Deliverer:
     """Works on a webhook while it has something to deliver; otherwise keeps only its key."""
+
+    fresh: Callable[[], Awaitable[None]] = staticmethod(_known)
+    """Has this daemon know all that others have answered, such as who may be told of a run."""
 
     def __init__(
         self,
@@ -310,6 +317,7 @@ class Deliverer:
         """Send one message if the webhook still wants it; whether the next may follow."""
         key = current.webhook.key
         async with self._slots.hold(key[0]) as waited:
+            await self.fresh()
             if self._draining or not await self._refreshed(current, waited=waited):
                 return False
             sent = await sending.send(current.webhook, batch)

@@ -57,6 +57,26 @@ async def test_a_message_says_what_happened_when_and_where(post: Post, receiver:
     assert got.headers["webhook-timestamp"] == str(int(NOON.timestamp()))
 
 
+async def test_what_others_have_closed_is_known_before_each_message(
+    post: Post, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: set[str] = set()
+
+    async def fresh() -> None:
+        closed.add("run-1")
+
+    async def is_closed(_: str, run_id: str) -> bool:
+        return run_id in closed
+
+    monkeypatch.setattr(post.deliverer, "fresh", fresh)
+    monkeypatch.setattr(post.deliverer._events, "_is_closed", is_closed)
+    await post.hook(receiver.url(), ("run_ended",))
+    await post.happen("run-1")
+    await post.rest()
+    (got,) = receiver.got
+    assert got.json["data"]["withheld"]
+
+
 async def test_a_new_webhook_is_told_nothing_of_what_was_before(post: Post, receiver: Receiver) -> None:
     await post.happen("run-1")
     await post.hook(receiver.url())
