@@ -13,11 +13,12 @@ import asyncpg
 import pytest
 
 from actors.ports import StoreFailed
+from daemon.model.reports.questions import DaySpan, DecisionQuery
 from daemon.runtime import exit_codes
 from daemon.stores.migrations import POSTGRES, Migration, read_migrations
 from daemon.stores.postgres import migrations
 from daemon.stores.postgres.store import PostgresStore
-from tests.histories import append, decide, start
+from tests.histories import ACME, NOON, append, decide, start
 from tests.postgres import KEYS
 from tests.programs import announced
 
@@ -80,6 +81,19 @@ async def test_a_version_that_daemons_can_be_rolled_to_migrates_beside_them_and_
             await old.append(start())
             await append(new, decide(start().run))
     assert ended == []
+
+
+async def test_what_a_daemon_of_0_1_0_passes_over_in_reports_is_counted_by_this_version(url: str) -> None:
+    moved = "UPDATE report_cursors SET position = 1 WHERE company_id = $1 AND position = 0"
+    async with PostgresStore.open(url, KEYS) as store:
+        begun = start()
+        await store.append(begun)
+        await store._write(ACME, lambda db: db.execute("INSERT INTO report_cursors VALUES ($1, 0)", ACME))
+        assert await store._write(ACME, lambda db: db.execute(moved, ACME)) == 0
+        await append(store, decide(begun.run))
+        await asyncio.gather(*(store.follow_commits(ACME, 9, NOON.date()) for _ in range(3)))
+        assert await store.reports_behind() == []
+        assert len(await store.reported_decisions(ACME, DaySpan(NOON.date(), NOON.date()), DecisionQuery(9))) == 1
 
 
 async def test_where_it_is_told_to_it_migrates_and_the_old_daemon_serves_nothing_more(

@@ -50,6 +50,16 @@ CREATE TABLE report_tool_calls (
 );
 CREATE INDEX report_tool_calls_by_age ON report_tool_calls (day);
 
+-- Daemons of 0.1.0 cannot read every event of this version, and would pass it over for good: how far reports have counted
+-- moves by a row that takes the place of the one before, and no more by their update.
+CREATE FUNCTION penstock_keep_cursor() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER report_cursors_kept BEFORE UPDATE ON report_cursors
+    FOR EACH ROW EXECUTE FUNCTION penstock_keep_cursor();
+
 -- What proved a session, separated by blanks, and the session of the provider; those of before have none. The session in
 -- which a second factor was confirmed has proven it.
 ALTER TABLE sessions ADD COLUMN amr text COLLATE "C" NOT NULL DEFAULT '';

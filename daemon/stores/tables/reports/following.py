@@ -82,7 +82,9 @@ _IDS = {
 }
 _OF_RUNS = "FROM report_visits WHERE company_id = $1 AND run_id IN {}"
 _BEGIN = "INSERT INTO report_cursors (company_id, position) VALUES ($1, 0) ON CONFLICT DO NOTHING"
-_MOVE = "UPDATE report_cursors SET position = $3 WHERE company_id = $1 AND position = $2"
+# Not by an update, which PostgreSQL keeps daemons of 0.1.0 from.
+_LEAVE = "DELETE FROM report_cursors WHERE company_id = $1 AND position = $2"
+_REACH = "INSERT INTO report_cursors (company_id, position) VALUES ($1, $2)"
 _ADD_STEPS = (
     "INSERT INTO report_steps (company_id, day, vertical, step_id, cleared) VALUES ($1, $2, $3, $4, $5) "
     "ON CONFLICT (company_id, day, vertical, step_id) DO UPDATE SET cleared = report_steps.cleared + excluded.cleared"
@@ -190,8 +192,9 @@ def _commits(rows: Sequence[Row]) -> Iterator[FollowedCommit]:
 async def keep_following(db: Database, found: ReportBatch, since: str) -> bool:
     """Store what was found, but for rows before `since`; False where somebody else was first."""
     await db.execute(_BEGIN, found.holder)
-    if await db.execute(_MOVE, found.holder, found.before, found.after) != 1:
+    if await db.execute(_LEAVE, found.holder, found.before) != 1:
         return False
+    await db.execute(_REACH, found.holder, found.after)
     await _keep_visits(db, found)
     made = found.projection
     await DECISIONS.insert_new(db, [one for one in made.decisions if iso(one.decided_at) >= since])
