@@ -84,7 +84,7 @@ class _Found:
             if step_id in seen:
                 continue
             seen.add(step_id)
-            if node.traits.ends and self.run.auto_resolve:
+            if node.traits.ends:
                 self.outcomes[node.outcome or ""] = None
             elif node.gate or not self.run.auto_resolve:
                 self.gates[step_id] = None

@@ -345,6 +345,11 @@ def previewed(talk: Conversation, step_id: str) -> dict[str, tuple[dict[str, boo
     }
 
 
+def test_an_end_behind_a_call_is_no_gate_where_every_step_waits() -> None:
+    talk = Conversation(process(task("look"), end(), ways="look -> end"), {"look": connector("look")})
+    assert previewed(talk.start(auto=False), "look")["approved"] == ({"look": True}, (), ("done",))
+
+
 HIGH_RISK = When("look.risk > 5", lambda _inputs, facts: facts["look"]["risk"] > 5, ("look",))
 URGENT = When("inputs.urgent", lambda inputs, _facts: inputs["urgent"])
 CALM = When("!inputs.urgent", lambda inputs, _facts: not inputs["urgent"])
