@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.ui.browser import Window
 from tests.ui.conftest import Windows
 from tests.ui.people import colleague
 from tests.ui.service import Company, Service
+from tests.ui.test_changes import policy_of
 
 REASON = "The auditor asks for the file today."
 
@@ -28,6 +30,37 @@ def test_a_run_that_is_closed_to_the_reader_does_not_exist_for_them(window: Wind
     page = window.open("runs", run["id"])
     expect(page.get_by_role("alert")).to_contain_text("Not found")
     expect(page.get_by_role("button", name="glass")).to_have_count(0)
+
+
+def test_who_starts_a_run_that_is_closed_to_them_is_told_that_it_is_started(
+    windows: Windows, service: Service, company: Company
+) -> None:
+    grace, _ = closed(company)
+    page = windows(service.url).enter(colleague(company, "Kim", "member")).open("templates", "inquiry")
+    page.get_by_role("button", name="Start the run").click()
+    expect(page.get_by_text("The run is started. It is closed to you; others read it.")).to_be_visible()
+    started = grace.send("GET", "/process-runs/")[0]
+    expect(page.get_by_text(started["id"])).to_be_visible()
+
+
+@pytest.mark.parametrize("where", ["run", "gate"])
+def test_a_page_that_is_open_shows_no_more_of_a_run_once_it_is_closed_to_the_reader(
+    windows: Windows, service: Service, company: Company, where: str
+) -> None:
+    run = company.start("payout")
+    other = windows(service.url).enter(colleague(company, "Kim", "member"))
+    page = other.gate(run) if where == "gate" else other.open("runs", run["id"])
+    expect(page.get_by_role("heading", level=1)).to_contain_text("ayout")
+    company.send("PUT", policy_of(company), {"readers": {"payout": {"role": "admin"}}})
+    expect(page.get_by_role("alert")).to_contain_text("Not found")
+    expect(page.get_by_text("A-1")).to_have_count(0)
+
+
+def test_an_admin_is_led_from_a_gate_that_may_be_closed_to_what_opens_it(window: Window, company: Company) -> None:
+    _, run = closed(company)
+    page = window.gate(run)
+    page.get_by_role("link", name="Is it closed to you?").click()
+    expect(page.get_by_label("Id of the run")).to_have_value(run["id"])
 
 
 def test_broken_glass_is_told_with_its_reason_to_who_reads_the_run(

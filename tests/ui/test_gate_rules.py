@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.ui.browser import Window, decide
 from tests.ui.conftest import Windows
@@ -291,3 +291,36 @@ def test_a_run_is_cancelled_with_what_it_did_undone(window: Window, company: Com
     page.get_by_role("dialog").get_by_role("button", name="Cancel the run").click()
     expect(page.get_by_text("what the run did is undone").or_(page.get_by_text("had the run undone"))).to_be_visible()
     assert company.run(run)["status"] == "cancelled"
+
+
+def test_who_made_the_key_that_started_a_run_or_whom_it_acted_for_is_told_so_and_asked_by_nobody(
+    windows: Windows, service: Service, company: Company
+) -> None:
+    bob, cyd, dan = finance(company, "Bob", "Cyd", "Dan")
+    admin = colleague(company, "Eve", "admin")
+    body = {"name": "desk", "role": "member", "kind": "service", "acts_for": True}
+    made = admin.send("POST", "/api-keys", body)
+    start = {"vertical": "payment", "inputs": {"amount": 1}, "on_behalf_of": member_of(company, bob.email)}
+    run = service.send("POST", "/process-runs/", start, made["key"])
+    company.send(
+        "PUT",
+        members_path(company).replace("/members", "/groups/finance"),
+        {"members": [member_of(company, one.email) for one in (admin, bob, cyd, dan)]},
+    )
+    for barred in (admin, bob):
+        page = windows(service.url).enter(barred).gate(run)
+        expect(page.get_by_text("the key that started this run is yours, or acted for you.")).to_be_visible()
+        expect(page.get_by_text("Ask Cyd or Dan.")).to_be_visible()
+
+
+def test_a_gate_says_that_it_keeps_nobody_out_where_nobody_knows_for_whom_the_run_was_started(
+    window: Window, company: Company
+) -> None:
+    run = company.start("payment")
+
+    def opened(route: Route) -> None:
+        route.fulfill(json={**route.fetch().json(), "four_eyes_open": True})
+
+    window.page.route(f"**/process-runs/{run['id']}/gates/signatures", opened)
+    rules = window.gate(run).get_by_role("region", name="Rules of this gate")
+    expect(rules).to_contain_text("Nobody knows for whom the key acts that started the run: that keeps nobody out.")

@@ -2,7 +2,7 @@
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { get, Problem, toProblem } from "../api/client";
-import { useEvents } from "../api/eventStream";
+import { useEvents, usePeopleChanges } from "../api/eventStream";
 import { getTemplates } from "../api/resources";
 import type { RetainedRun } from "../api/types";
 
@@ -61,7 +61,7 @@ export function useLoad<T>(what: string, load: () => Promise<T>): Loaded<T> {
     : { value: null, problem: null, done: false, reload, set };
 }
 
-/** A run, reloaded on each of its events. */
+/** A run, reloaded on each of its events; none once it is closed to the reader. */
 export function useRun(id: string): Loaded<RetainedRun> {
   const loaded = useLoad(`run ${id}`, () =>
     get<RetainedRun>(`/process-runs/${encodeURIComponent(id)}`),
@@ -70,7 +70,8 @@ export function useRun(id: string): Loaded<RetainedRun> {
   useEvents((events) => {
     if (events.length === 0 || events.some((event) => event.run_id === id)) reload();
   });
-  return loaded;
+  usePeopleChanges(reload);
+  return loaded.problem?.status === 404 ? { ...loaded, value: null } : loaded;
 }
 
 export function useTemplateTitles(): Map<string, string> {

@@ -84,6 +84,16 @@ function partText(word: string, label: (step: string) => string): string {
     : t.code("part", word);
 }
 
+/** Who started a run: by themselves, by a key that they made, or that acted for them. */
+export function startersOf({ created_by, made_by, on_behalf_of }: Run): (string | null)[] {
+  return [created_by, made_by, on_behalf_of];
+}
+
+/** That nobody denies a call of duty. */
+export function dutyText({ kind, decisions }: Gate): string | null {
+  return kind === "task" && !decisions.includes("denied") ? t("policy.duty") : null;
+}
+
 /** “It is 2 days before the clock “Notice” is due.” */
 export function anchorText({ deadline }: Policy, clock: (id: string) => string): string | null {
   if (deadline === null || typeof deadline === "string") return null;
@@ -143,7 +153,8 @@ function partSentence(
   me: string,
   label: (step: string) => string,
 ): string {
-  if (policy.four_eyes.includes("starter") && run.created_by === me) return t("whyNot.starter");
+  if (policy.four_eyes.includes("starter") && startersOf(run).includes(me))
+    return t(run.created_by === me ? "whyNot.starter" : "whyNot.key");
   const earlier = policy.four_eyes
     .filter((word) => word.startsWith(EARLIER_GATE))
     .map((word) => word.slice(EARLIER_GATE.length))

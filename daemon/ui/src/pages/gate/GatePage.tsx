@@ -8,8 +8,9 @@ import type { Gate, Run, Template } from "../../api/types";
 import { TierBadge } from "../../components/Badges";
 import { CallDetail } from "../../components/CallDetail";
 import { ClockBars } from "../../components/clocks/ClockBars";
-import { LoadError, Loading, Note } from "../../components/Feedback";
+import { Loading, Note } from "../../components/Feedback";
 import { Breadcrumbs, BusinessKey, Heading, titled } from "../../components/Heading";
+import { NoRun } from "../../components/NoRun";
 import { Label, Text } from "../../components/Text";
 import { ElapsedTime } from "../../components/Time";
 import { ValueTable } from "../../components/ValueTable";
@@ -60,7 +61,7 @@ export default function GatePage({ run: id, step }: { run: string; step: string 
     return problem === null ? (
       <Loading what={t("loading")} />
     ) : (
-      <LoadError problem={problem} retry={reload} />
+      <NoRun id={id} problem={problem} retry={reload} />
     );
   const open = now?.visit === given?.gate.visit && counts(now, user.email);
   const decided = accepted || visitDecided(run, given, user.email) !== undefined;
@@ -244,7 +245,7 @@ function OpenGateView({
         </div>
         <div className="gate-side">
           <ClockBars run={latest} canvas={canvas} />
-          <GateRules gate={current} solo={standing.solo} label={label} clock={clock} />
+          <GateRules gate={current} standing={standing} label={label} clock={clock} />
           <Claim run={run} gate={current} standing={standing} />
           {current.panel !== null && <PanelVotes panel={current.panel} />}
           <Proposals proposals={current.proposals} />

@@ -10,19 +10,21 @@ import {
   anchorText,
   deadlineText,
   decidersText,
+  dutyText,
   fourEyesText,
   quorumText,
 } from "../../text/policy";
+import type { Standing } from "./useStanding";
 import { gate as t } from "../../text/en/gate";
 
 export function GateRules({
   gate,
-  solo,
+  standing: { solo, fourEyesOpen },
   label,
   clock,
 }: {
   gate: Gate;
-  solo: boolean;
+  standing: Standing;
   label: (step: string) => string;
   clock: (id: string) => string;
 }) {
@@ -30,7 +32,7 @@ export function GateRules({
   const anchor = anchorText(policy, clock);
   const rules = useMemo(
     () =>
-      [decidersText(gate), quorumText(policy), fourEyesText(policy, label)].filter(
+      [decidersText(gate), quorumText(policy), fourEyesText(policy, label), dutyText(gate)].filter(
         (text) => text !== null,
       ),
     [gate, policy, label],
@@ -46,6 +48,7 @@ export function GateRules({
             <Label text={text} maxLength={400} />
           </li>
         ))}
+        {fourEyesOpen && <li>{t("fourEyesOpen")}</li>}
         {solo && asks && <li>{t("solo")}</li>}
         {escalation !== null && (
           <li>{t("escalated", { at: formatTime(escalation.at), role: aRole(escalation.to) })}</li>

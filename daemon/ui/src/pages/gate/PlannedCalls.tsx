@@ -48,7 +48,7 @@ function summary(all: number, live: number, handed: number): string {
 /** A call whose content is already on the page is only named. */
 function PlannedCallItem({ call, known, gate }: { call: PlannedCall; known: boolean; gate: Gate }) {
   const on =
-    call.decisions.length < gate.decisions.length
+    gate.decisions.length === 1 || call.decisions.length < gate.decisions.length
       ? t("onDecisions", {
           names: formatList(call.decisions.map((name) => quoted(decisionLabel(name)))),
         })

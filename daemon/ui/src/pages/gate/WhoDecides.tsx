@@ -9,7 +9,7 @@ import { useMembers } from "../../state/members";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
 import { namedDeciders, roleSentence } from "../../text/people";
-import { decidersText, whyNotText } from "../../text/policy";
+import { decidersText, startersOf, whyNotText } from "../../text/policy";
 import type { GateSnapshot } from "./differences";
 import { gate as t } from "../../text/en/gate";
 
@@ -73,7 +73,7 @@ function useOthers({ run, gate }: GateSnapshot, may: boolean): string | null {
   const able = members.filter(
     (one) =>
       (inside === "all" || inside.has(one.id)) &&
-      !(four_eyes.includes("starter") && one.email === run.created_by),
+      !(four_eyes.includes("starter") && startersOf(run).includes(one.email)),
   );
   const needed = gate.function?.bound === true ? "viewer" : role;
   return namedDeciders(able, needed, member_id, may ? "conjunction" : "disjunction");

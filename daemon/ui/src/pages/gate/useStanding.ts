@@ -12,6 +12,8 @@ export interface Standing {
   canDecide: boolean;
   whyNot: OpenGate["why_not"];
   solo: boolean;
+  /** Four eyes keep nobody out: nobody knows for whom the run was started. */
+  fourEyesOpen: boolean;
   /** Delegations that let the reader decide for others at this gate. */
   delegations: Delegation[];
   /** Who has said that they look at it; that binds nobody. */
@@ -49,6 +51,7 @@ export function useStanding(run: Run, gate: Gate, version: number): Standing {
     canDecide: value === null ? may : value.can_decide && !value.for_another && may,
     whyNot: value === null || !may ? (may ? null : "role") : value.why_not,
     solo: value?.solo ?? false,
+    fourEyesOpen: value?.four_eyes_open ?? false,
     delegations,
     claimedBy: value?.claimed_by ?? null,
     reload,

@@ -9,7 +9,7 @@ import { OUTCOME_UNKNOWN } from "../../text/sentences";
 export type BatchDecision = "approved" | "denied";
 /** Why a gate is decided alone. */
 export type Alone =
-  "asksMore" | "never" | "unknown" | "notYours" | "tooMany" | "gone" | "notLoaded";
+  "asksMore" | "notOffered" | "never" | "unknown" | "notYours" | "tooMany" | "gone" | "notLoaded";
 
 /** A gate of a batch as the service has it now. */
 export interface BatchItem {
@@ -62,10 +62,8 @@ function alone(
   if (gate.reason === OUTCOME_UNKNOWN) return "unknown";
   if (isRefused(gate.policy)) return "never";
   if (for_another) return "asksMore"; // it asks in whose place
-  const fits =
-    gate.decisions.includes(decision) &&
-    !row.gate.needs.some((need) => ASKED[decision].includes(need));
-  return fits ? null : "asksMore";
+  if (!gate.decisions.includes(decision)) return "notOffered";
+  return row.gate.needs.some((need) => ASKED[decision].includes(need)) ? "asksMore" : null;
 }
 
 function isRefused(policy: object): boolean {

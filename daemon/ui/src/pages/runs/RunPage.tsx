@@ -11,6 +11,7 @@ import { DownloadButton } from "../../components/DownloadButton";
 import { LoadError, Loading, Note } from "../../components/Feedback";
 import { Breadcrumbs, BusinessKey, Heading, titled } from "../../components/Heading";
 import { Icon } from "../../components/Icon";
+import { NoRun } from "../../components/NoRun";
 import { PersonName } from "../../components/record/PersonName";
 import { Label, Text } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
@@ -21,7 +22,7 @@ import { useNames } from "../../state/members";
 import { linkTo } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad, useRun, useTemplateTitles } from "../../state/useLoad";
-import { humanize, isAtLeast, outcomeLabel, mayDecide } from "../../text/labels";
+import { humanize, outcomeLabel, mayDecide } from "../../text/labels";
 import { asked, clockKey } from "../../text/sentences";
 import { History } from "./History";
 import { PromoteRun, PromotionLinks } from "./PromoteRun";
@@ -32,7 +33,6 @@ import { StepList } from "./StepList";
 import { Waits } from "./Waits";
 import { actions } from "../../text/en/actions";
 import { common } from "../../text/en/common";
-import { readers } from "../../text/en/readers";
 import { runs as t } from "../../text/en/runs";
 
 const ProcessGraph = lazy(() => import("../../graph/ProcessGraph"));
@@ -46,24 +46,11 @@ export default function RunPage({ id }: { id: string }) {
     return problem === null ? (
       <Loading rows={6} what={t("loadingRun")} />
     ) : (
-      <>
-        <LoadError problem={problem} retry={reload} />
-        {problem.status === 404 && <MaybeClosed id={id} />}
-      </>
+      <NoRun id={id} problem={problem} retry={reload} />
     );
   // What is answered to a command does not say how the run is kept.
   const onChanged = (next: Run) => set({ ...next, hold: run.hold ?? null });
   return <RunView run={run} onChanged={onChanged} onRedacted={reload} />;
-}
-
-/** Where an admin sees why a run may be closed to them; an id that was never given leads there, too. */
-function MaybeClosed({ id }: { id: string }) {
-  if (!isAtLeast(useAccount().role, "admin")) return null;
-  return (
-    <p>
-      <a href={`${linkTo("people", "readers")}?run=${encodeURIComponent(id)}`}>{readers("why")}</a>
-    </p>
-  );
 }
 
 function RunView({

@@ -1,7 +1,7 @@
 /** A template: description, gates, graph, and a form to start a run. */
 
 import { type FormEvent, lazy, Suspense, useRef, useState } from "react";
-import { newIdempotencyKey, post, type Problem, toProblem } from "../../api/client";
+import { get, newIdempotencyKey, post, type Problem, toProblem } from "../../api/client";
 import { prettyPrint } from "../../api/json";
 import { getCanvas, getTemplate } from "../../api/resources";
 import type { Canvas, GraphNode, Run, TemplateDetail, Values } from "../../api/types";
@@ -225,6 +225,7 @@ function StartForm({ template }: { template: TemplateDetail }) {
   const [key, setKey] = useState("");
   const [auto, setAuto] = useState(true);
   const [busy, setBusy] = useState(false);
+  const [closed, setClosed] = useState("");
   const [problem, setProblem] = useState<Problem | null>(null);
   const [errors, setErrors] = useState<Map<string, string>>(new Map());
   const { role } = useAccount();
@@ -237,6 +238,7 @@ function StartForm({ template }: { template: TemplateDetail }) {
     const found = collectValues(schema, texts, raw);
     setErrors(found.errors);
     setProblem(null);
+    setClosed("");
     if (found.errors.size > 0) return;
     setBusy(true);
     const body = {
@@ -249,6 +251,12 @@ function StartForm({ template }: { template: TemplateDetail }) {
     if (sent.current?.body !== text) sent.current = { body: text, key: newIdempotencyKey() };
     try {
       const run = await post<Run>("/process-runs/", body, sent.current.key);
+      // Who may not read it is told its id and nothing else.
+      if (run.trace.length === 0 && (await isClosed(run.id))) {
+        sent.current = null;
+        setBusy(false);
+        return setClosed(run.id);
+      }
       const [gate] = run.gates;
       navigate(
         gate === undefined ? linkTo("runs", run.id) : linkTo("runs", run.id, "gates", gate.step_id),
@@ -318,9 +326,23 @@ function StartForm({ template }: { template: TemplateDetail }) {
       {problem !== null && problem.fields.size === 0 && (
         <Note kind="bad" title={problem.outcomeUnknown ? t("responseLost") : problem.message} />
       )}
+      {closed !== "" && (
+        <Note kind="good" title={readers("startedClosed")}>
+          <p>
+            <code>{closed}</code>
+          </p>
+        </Note>
+      )}
       <button ref={submit} type="submit" className="button primary wide" disabled={busy}>
         {busy ? t("starting") : t("startIt")}
       </button>
     </form>
+  );
+}
+
+function isClosed(run: string): Promise<boolean> {
+  return get(`/process-runs/${run}`).then(
+    () => false,
+    (error: unknown) => toProblem(error).status === 404,
   );
 }

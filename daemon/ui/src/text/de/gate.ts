@@ -65,6 +65,8 @@ export const gate: Translation<typeof english> = {
   inputs: "Angaben",
   noInputs: "Dieser Vorgang hat keine Angaben.",
   rules: "Regeln dieser Freigabe",
+  fourEyesOpen:
+    "Niemand weiß, für wen der Schlüssel handelt, der den Vorgang gestartet hat: Das schließt niemanden aus.",
   solo: "Sie sind die einzige Person dieses Unternehmens, daher entscheiden Sie allein. Das wird festgehalten.",
   blocked: {
     one: "Derzeit kann niemand diese Freigabe abschließen: Niemand darf hier entscheiden.",

@@ -93,6 +93,7 @@ export const inbox: Translation<typeof english> = {
   },
   leftOut: { one: "{count} Freigabe bleibt aus", other: "{count} Freigaben bleiben aus" },
   "alone.asksMore": "Sie verlangt mehr als dies: zum Entscheiden öffnen.",
+  "alone.notOffered": "Sie bietet diese Entscheidung nicht an: zum Entscheiden öffnen.",
   "alone.never": "Sie wird nur auf ihrer eigenen Seite entschieden, nicht mit anderen.",
   "alone.unknown": "Der Ausgang ihres Aufrufs ist unbekannt: zum Entscheiden öffnen.",
   "alone.notYours": "Hier dürfen Sie nicht entscheiden.",

@@ -51,6 +51,7 @@ export const readers: Translation<typeof english> = {
   open: "Den Vorgang öffnen",
   noRun: "Es gibt keinen Vorgang mit dieser ID, den Sie so öffnen können.",
   noRunHint: "Ob die ID falsch ist oder der Vorgang von Ihnen handelt, wird nicht gesagt.",
+  startedClosed: "Der Vorgang ist gestartet. Für Sie ist er verschlossen; andere lesen ihn.",
   why: "Ist er Ihnen verschlossen? Sehen, wer lesen darf, und im Notfall zugreifen",
   show: "Anzeigen, wer lesen darf",
 };

@@ -174,6 +174,7 @@ export const sentences: Translation<typeof english> = {
     other: "{agree}, {count} Ablehnungen genügen zum Ablehnen.",
   },
   "policy.not": "Nicht, wer {parts}.",
+  "policy.duty": "Das ist Pflicht: Niemand darf es ablehnen.",
   "part.starter": "den Vorgang gestartet hat",
   "part.connector-author": "zuletzt einen Konnektor geändert hat, den eine Freigabe nutzt",
   "part.template-author": "die Vorlage veröffentlicht hat",
@@ -194,9 +195,11 @@ export const sentences: Translation<typeof english> = {
   "whyNot.already_decided":
     "Ihre Entscheidung zählt. Die Freigabe bleibt offen, bis genug Personen entschieden haben.",
   "whyNot.starter": "Hier muss jemand anderes entscheiden: Sie haben diesen Vorgang gestartet.",
+  "whyNot.key":
+    "Hier muss jemand anderes entscheiden: Der Schlüssel, der diesen Vorgang gestartet hat, ist Ihrer oder handelte für Sie.",
   "whyNot.gate": "Hier muss jemand anderes entscheiden: Sie haben bei „{step}“ entschieden.",
   "whyNot.author":
-    "Hier muss jemand anderes entscheiden: Sie haben die Vorlage veröffentlicht oder zuletzt einen Konnektor geändert, den eine Freigabe nutzt.",
+    "Hier muss jemand anderes entscheiden: Sie haben die Vorlage veröffentlicht, den Vorgang auf ihre Version gebracht oder zuletzt einen Konnektor geändert, den eine Freigabe nutzt.",
   businessDays: { one: "{count} Arbeitstag", other: "{count} Arbeitstage" },
   overdue: "Überfällig seit {at}",
   overdueBy: "Überfällig seit {left}",

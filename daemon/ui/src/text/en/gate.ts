@@ -65,6 +65,7 @@ export const gate = messages("gate", {
   inputs: "Inputs",
   noInputs: "This run has no inputs.",
   rules: "Rules of this gate",
+  fourEyesOpen: "Nobody knows for whom the key acts that started the run: that keeps nobody out.",
   solo: "You are the only person of this company, so you decide alone. That is recorded.",
   blocked: {
     one: "Nobody can pass this gate now: it needs somebody who may decide, and there is nobody.",

@@ -92,6 +92,7 @@ export const inbox = messages("inbox", {
   },
   leftOut: { one: "{count} gate is left out", other: "{count} gates are left out" },
   "alone.asksMore": "It asks for more than this: open it to decide.",
+  "alone.notOffered": "It does not offer this decision: open it to decide.",
   "alone.never": "It is decided on its own page alone, not with others.",
   "alone.unknown": "The outcome of its call is unknown: open it to decide.",
   "alone.notYours": "You may not decide here.",

@@ -52,6 +52,7 @@ export const readers = messages("readers", {
   open: "Open the run",
   noRun: "There is no run of this id that you can open so.",
   noRunHint: "Whether the id is wrong or the run is about you is not said.",
+  startedClosed: "The run is started. It is closed to you; others read it.",
   why: "Is it closed to you? See who may read, and break the glass",
   show: "Show who may read",
 });

@@ -163,6 +163,7 @@ export const sentences = messages("sentences", {
     other: "{agree}, {count} denials are enough to deny.",
   },
   "policy.not": "Not who {parts}.",
+  "policy.duty": "It is a duty: nobody may deny it.",
   "part.starter": "started the run",
   "part.connector-author": "last changed a connector that an approval uses",
   "part.template-author": "published the template",
@@ -183,9 +184,11 @@ export const sentences = messages("sentences", {
   "whyNot.already_decided":
     "Your decision counts. The gate is open until enough people have decided.",
   "whyNot.starter": "Somebody else has to decide here: you started this run.",
+  "whyNot.key":
+    "Somebody else has to decide here: the key that started this run is yours, or acted for you.",
   "whyNot.gate": "Somebody else has to decide here: you decided at “{step}”.",
   "whyNot.author":
-    "Somebody else has to decide here: you published the template or last changed a connector that an approval uses.",
+    "Somebody else has to decide here: you published the template, moved the run to its version, or last changed a connector that an approval uses.",
   businessDays: { one: "{count} business day", other: "{count} business days" },
   overdue: "Overdue since {at}",
   overdueBy: "Overdue by {left}",

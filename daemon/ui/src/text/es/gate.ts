@@ -64,6 +64,8 @@ export const gate: Translation<typeof english> = {
   inputs: "Datos",
   noInputs: "Este proceso no tiene datos.",
   rules: "Reglas de esta aprobación",
+  fourEyesOpen:
+    "Nadie sabe por quién actúa la clave que inició el proceso: eso no excluye a nadie.",
   solo: "Usted es la única persona de esta empresa, así que decide sin nadie más. Eso queda registrado.",
   blocked: {
     one: "Ahora nadie puede pasar esta aprobación: nadie puede decidir aquí.",

@@ -95,6 +95,7 @@ export const inbox: Translation<typeof english> = {
   },
   leftOut: { one: "{count} queda fuera", other: "{count} quedan fuera" },
   "alone.asksMore": "Pide más que esto: ábrala para decidir.",
+  "alone.notOffered": "No ofrece esta decisión: ábrala para decidir.",
   "alone.never": "Solo se decide en su propia página, no junto con otras.",
   "alone.unknown": "Se desconoce el resultado de su llamada: ábrala para decidir.",
   "alone.notYours": "Aquí no puede decidir.",

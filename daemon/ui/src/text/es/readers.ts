@@ -51,6 +51,7 @@ export const readers: Translation<typeof english> = {
   open: "Abrir el proceso",
   noRun: "No hay ningún proceso con este identificador que pueda abrir así.",
   noRunHint: "No se dice si el identificador es erróneo o si el proceso trata de usted.",
+  startedClosed: "El proceso se ha iniciado. Está cerrado para usted; otras personas lo leen.",
   why: "¿Está cerrado para usted? Vea quién puede leer y acceda en una emergencia",
   show: "Ver quién puede leer",
 };

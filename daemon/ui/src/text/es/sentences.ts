@@ -168,6 +168,7 @@ export const sentences: Translation<typeof english> = {
     other: "{agree}, {count} denegaciones bastan para denegar.",
   },
   "policy.not": "No quien {parts}.",
+  "policy.duty": "Es un deber: nadie puede denegarlo.",
   "part.starter": "inició el proceso",
   "part.connector-author": "cambió por última vez un conector que usa una aprobación",
   "part.template-author": "publicó la plantilla",
@@ -188,9 +189,11 @@ export const sentences: Translation<typeof english> = {
   "whyNot.already_decided":
     "Su decisión cuenta. La aprobación sigue abierta hasta que decidan suficientes personas.",
   "whyNot.starter": "Aquí tiene que decidir otra persona: usted inició este proceso.",
+  "whyNot.key":
+    "Aquí tiene que decidir otra persona: la clave que inició este proceso es suya o actuó por usted.",
   "whyNot.gate": "Aquí tiene que decidir otra persona: usted decidió en «{step}».",
   "whyNot.author":
-    "Aquí tiene que decidir otra persona: usted publicó la plantilla o cambió por última vez un conector que usa una aprobación.",
+    "Aquí tiene que decidir otra persona: usted publicó la plantilla, llevó el proceso a su versión o cambió por última vez un conector que usa una aprobación.",
   businessDays: { one: "{count} día hábil", other: "{count} días hábiles" },
   overdue: "Vencido desde el {at}",
   overdueBy: "Vencida hace {left}",
