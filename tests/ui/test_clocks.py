@@ -149,6 +149,21 @@ def test_a_clock_is_added_in_the_editor_and_the_path_that_is_too_long_is_drawn(
     ]
 
 
+def test_a_clock_whose_times_are_deleted_in_the_editor_says_that_they_are_required(window: Window) -> None:
+    page = window.open("templates")
+    begin(page, "Emptied")
+    page.get_by_role("group", name="Clocks").get_by_role("button", name="Add a clock").click()
+    clock = page.get_by_role("group", name="Clock New clock")
+    clock.get_by_label("Within").fill("")
+    expect(clock.locator(".field.wrong")).to_have_count(1)
+    clock.get_by_label("Within").fill("P3D")
+    expect(clock.locator(".field.wrong")).to_have_count(0)
+    clock.get_by_label("Starts").select_option("time")
+    clock.get_by_label("Start time").fill("")
+    expect(clock.get_by_label("Starts")).to_have_value("time")
+    expect(clock.locator(".field.wrong")).to_have_count(1)
+
+
 def test_the_slowest_path_of_a_clock_that_is_kept_is_drawn(window: Window) -> None:
     page = window.open("templates", "notice", "edit")
     clocks = page.get_by_role("group", name="Clocks")

@@ -47,6 +47,15 @@ def test_hostile_labels_and_facts_are_inert_on_every_page(narrow: Window, compan
     assert "\u202e" not in page.title()
 
 
+def test_hostile_titles_are_inert_in_dialogs_and_lists_of_choices(narrow: Window) -> None:
+    page = narrow.open("templates", "hostile")
+    page.get_by_role("button", name="Use this").click()
+    expect(page.get_by_role("dialog").get_by_role("heading")).to_contain_text("<b>Hostile</b> U+202Egnp.exe")
+    assert_inert(page)
+    page = narrow.open("people", "readers", "hostile")
+    expect(page.get_by_label("Process").locator("option:checked")).to_have_text("<b>Hostile</b> [U+202E]gnp.exe")
+
+
 def test_a_value_of_ten_kilobytes_is_cut_and_shown_on_demand(narrow: Window, company: Company) -> None:
     page = narrow.gate(company.start("hostile", INPUTS))
     more = page.get_by_role("button", name="Show all 10,240 characters")

@@ -1,6 +1,7 @@
 /** A modal dialog. The browser's own dialog element handles focus and Escape. */
 
 import { type ReactNode, useId, useLayoutEffect, useRef } from "react";
+import { Label } from "./Text";
 import { common as t } from "../text/en/common";
 
 interface Props {
@@ -45,7 +46,9 @@ export function Dialog({
         onNo();
       }}
     >
-      <h2 id={id}>{title}</h2>
+      <h2 id={id}>
+        <Label text={title} maxLength={400} />
+      </h2>
       <div className="dialog-body">{children}</div>
       <div className="actions">
         {no !== null && (

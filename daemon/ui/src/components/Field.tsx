@@ -1,7 +1,7 @@
 /** A form field with label, hint and error, connected for screen readers. */
 
 import { type ReactNode, useId } from "react";
-import { Label } from "./Text";
+import { Label, plainText } from "./Text";
 import { common as t } from "../text/en/common";
 import { problems } from "../text/en/problems";
 
@@ -63,7 +63,7 @@ export function Field(props: Props) {
         <select {...shared} onChange={(event) => onChange(event.target.value)}>
           {options.map((option) => (
             <option key={option.value} value={option.value}>
-              {option.name}
+              {plainText(option.name, 80)}
             </option>
           ))}
         </select>

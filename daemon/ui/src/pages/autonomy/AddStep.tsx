@@ -3,7 +3,6 @@
 import { useState } from "react";
 import { getCanvas, getTemplates } from "../../api/resources";
 import { Field } from "../../components/Field";
-import { plainText } from "../../components/Text";
 import { useLoad } from "../../state/useLoad";
 import { autonomy as t } from "../../text/en/autonomy";
 
@@ -30,7 +29,7 @@ export function AddStep({ present, onAdd }: { present: string[]; onAdd: (name: s
         onChange={setVertical}
         options={[
           { value: "", name: t("choose") },
-          ...templates.map((one) => ({ value: one.vertical, name: plainText(one.title, 80) })),
+          ...templates.map((one) => ({ value: one.vertical, name: one.title })),
         ]}
       />
       {canvas !== null && steps.length === 0 && <p className="muted gap">{t("noJudges")}</p>}
@@ -41,7 +40,7 @@ export function AddStep({ present, onAdd }: { present: string[]; onAdd: (name: s
           onChange={setChosen}
           options={[
             { value: "", name: t("choose") },
-            ...steps.map((node) => ({ value: node.id, name: plainText(node.label, 80) })),
+            ...steps.map((node) => ({ value: node.id, name: node.label })),
           ]}
         />
       )}

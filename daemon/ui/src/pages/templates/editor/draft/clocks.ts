@@ -129,13 +129,15 @@ function prefixed(step: string | null): string | null {
   return step === null ? null : `${QUESTION}${step}`;
 }
 
-/** Without the members that say nothing. */
+/** Without the members that say nothing; a time that is being written stays. */
 function cleaned(clock: Clock): Clock {
   return Object.fromEntries(
     Object.entries(clock).filter(
       ([name, value]) =>
         name === "stops" ||
-        (value !== undefined && value !== "" && !(Array.isArray(value) && value.length === 0)),
+        (value !== undefined &&
+          (value !== "" || name !== "source") &&
+          !(Array.isArray(value) && value.length === 0)),
     ),
   ) as Clock;
 }
