@@ -164,6 +164,19 @@ def test_a_clock_whose_times_are_deleted_in_the_editor_says_that_they_are_requir
     expect(clock.locator(".field.wrong")).to_have_count(1)
 
 
+@pytest.mark.parametrize("begun", ["clocks:\n  -", "clocks:\n  - id: act", "functions:\n  officer:"])
+def test_a_clock_or_a_function_that_is_begun_in_the_text_waits_for_its_rest(window: Window, begun: str) -> None:
+    page = window.open("templates")
+    begin(page, "Typed")
+    page.get_by_role("button", name="YAML").click()
+    text = page.get_by_label("Document (YAML)")
+    before = text.input_value()
+    text.fill(f"{before}{begun}")
+    expect(page.get_by_text("a clock with id, label, within and stops")).to_be_visible()
+    text.fill(f"{before}clocks:\n  - {{id: act, label: Act, within: P7D, stops: [signoff]}}")
+    expect(page.get_by_role("group", name="Clocks")).to_contain_text("Act")
+
+
 def test_the_slowest_path_of_a_clock_that_is_kept_is_drawn(window: Window) -> None:
     page = window.open("templates", "notice", "edit")
     clocks = page.get_by_role("group", name="Clocks")

@@ -280,7 +280,7 @@ export const editor: Translation<typeof english> = {
   start: "Starten",
   startAgain: "Neu starten",
   mustBeMapping:
-    "Muss eine Zuordnung mit vertical, title und steps sein, jeder Schritt mit id und kind",
+    "Muss eine Zuordnung mit vertical, title und steps sein, jeder Schritt mit id und kind; eine Frist mit id, label, within und stops, eine Funktion mit label, ein Prüfer mit id, label und steps",
   commas: "Durch Kommas getrennt",
   missingStep: "{step}: fehlt",
   anyBranch: "jeder",

@@ -274,7 +274,8 @@ export const editor = messages("editor", {
   anotherColleague: "another colleague",
   start: "Start",
   startAgain: "Start again",
-  mustBeMapping: "Must be a mapping with vertical, title and steps, each with id and kind",
+  mustBeMapping:
+    "Must be a mapping with vertical, title and steps, each with id and kind; a clock with id, label, within and stops, a function with label, a judge with id, label and steps",
   commas: "Separated by commas",
   missingStep: "{step}: missing",
   anyBranch: "any",

@@ -278,7 +278,8 @@ export const editor: Translation<typeof english> = {
   anotherColleague: "otra persona más",
   start: "Iniciar",
   startAgain: "Iniciar de nuevo",
-  mustBeMapping: "Debe ser una asignación con vertical, title y steps, cada uno con id y kind",
+  mustBeMapping:
+    "Debe ser una asignación con vertical, title y steps, cada uno con id y kind; un plazo con id, label, within y stops, un cargo con label, un juez con id, label y steps",
   commas: "Separados por comas",
   missingStep: "{step}: falta",
   anyBranch: "cualquiera",

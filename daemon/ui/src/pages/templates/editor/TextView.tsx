@@ -94,11 +94,25 @@ function rangeOf(text: string, id: string): [number, number] | null {
 
 function isDraft(value: unknown): value is Draft {
   if (value === null || typeof value !== "object") return false;
-  const { vertical, title, steps } = value as Partial<Draft>;
+  const { vertical, title, steps, clocks, functions, judges } = value as Partial<Draft>;
   return (
     typeof vertical === "string" &&
     typeof title === "string" &&
     Array.isArray(steps) &&
-    steps.every((step) => typeof step?.id === "string" && typeof step.kind === "string")
+    isEach(steps, ["id", "kind"]) &&
+    isEach(clocks, ["id", "label", "within", "stops"]) &&
+    isEach(functions, ["label"]) &&
+    isEach(judges, ["id", "label", "steps"])
+  );
+}
+
+const LISTS = ["stops", "steps"];
+
+/** Whether each of these, if there are any, has such texts and lists. */
+function isEach(found: unknown, members: string[]): boolean {
+  return Object.values(found ?? {}).every((one: Record<string, unknown> | null) =>
+    members.every((name) =>
+      LISTS.includes(name) ? Array.isArray(one?.[name]) : typeof one?.[name] === "string",
+    ),
   );
 }
