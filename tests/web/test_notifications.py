@@ -537,6 +537,7 @@ async def test_links_decide_nothing_when_they_are_opened(ann: Person, far: FarSi
     assert (await ann.run(run))["status"] == "parked"
 
 
+@pytest.mark.one_daemon
 async def test_a_company_has_a_bounded_number_of_notifications(ann: Person, house: House) -> None:
     house.services.notifications._most = 2
     for _ in range(2):

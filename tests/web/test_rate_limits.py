@@ -97,6 +97,7 @@ async def test_what_is_no_address_is_counted_as_one(house: House, email: str) ->
     assert [(await log_in(house, email)).status for _ in range(6)] == [401] * 5 + [429]
 
 
+@pytest.mark.one_daemon
 async def test_guesses_at_once_are_limited_as_those_one_by_one(house: House) -> None:
     answers = await asyncio.gather(*(log_in(house, "ann@ann.test") for _ in range(30)))
     assert sorted(answer.status for answer in answers) == [401] * 5 + [429] * 25
@@ -174,6 +175,7 @@ class SlowHasher(PasswordHasher):
         return super().verify(hash, password)
 
 
+@pytest.mark.one_daemon
 async def test_a_log_in_from_elsewhere_has_its_turn_though_90_guess(
     house: House, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,6 +28,7 @@ async def test_the_same_version_is_rendered_once() -> None:
     assert await rendered.body(run) is first
 
 
+@pytest.mark.one_daemon
 async def test_what_a_command_was_answered_is_what_is_read_behind_it(
     ann: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
