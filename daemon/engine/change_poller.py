@@ -221,10 +221,12 @@ class ChangePoller:
         companies = self._feed.companies | self._deliverer.companies | self._notifier.companies
         companies = companies if named is None else companies & named
         found = await self._store.positions(companies) if companies else {}
-        for company_id in _changed(found, self._positions):
+        changed = _changed(found, self._positions)
+        for company_id in changed:
             self._feed.notify(company_id)
-            self._deliverer.committed(company_id)
             self._notifier.committed(company_id)
+        for company_id in {*changed, *(named or ())}:  # deliveries that others have made are no commit
+            self._deliverer.committed(company_id)
         self._positions = found if named is None else self._positions | found
 
     async def _poll_runs(self, named: AbstractSet[str] | None = None) -> None:

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -238,9 +238,10 @@ async def measure_idle(folder: Path, database: Server, detailed: bool) -> None:
 class Follower:
     """The poller of a daemon that follows one company, and does nothing else."""
 
-    def __init__(self, store: PostgresStore) -> None:
+    def __init__(self, store: PostgresStore, look_at: Callable[[str], None] = lambda _: None) -> None:
         feed, none = Feed(), SimpleNamespace(companies=set(), runs=set(), committed=lambda _: None)
-        parts = {"dispatcher": none, "deliverer": none, "notifier": none, "directory": None, "feed": feed}
+        deliverer = SimpleNamespace(companies=set(), committed=look_at)
+        parts = {"dispatcher": none, "deliverer": deliverer, "notifier": none, "directory": None, "feed": feed}
         engine: Any = SimpleNamespace(journal=SharedJournal(store), **parts)
         rights: Any = SimpleNamespace(run_once=store.poll_changes)
         self.told = 0

@@ -5,6 +5,7 @@ under a commit.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import asyncpg
 import pytest
@@ -119,6 +120,20 @@ async def test_whoever_was_cut_off_itself_ends_nobodys_lease_at_first(url: str) 
         await one.lease.renew()  # as after a restart of the database: it comes first
         assert (await one.poll_changes()).peers == {one.epoch, other.epoch}
         assert list(await connection.use(lambda db: remove_expired(db, one.epoch, 0.0))) == [other.epoch]
+
+
+async def test_a_webhook_that_is_enabled_again_is_served_by_who_is_asked_first(url: str) -> None:
+    async with PostgresStore.open(url, KEYS) as one, PostgresStore.open(url, KEYS) as other:
+        hook = StoredWebhook(ACME, "hook-1", "https://hooks.test", None, None, b"sealed", NOON, NOON, "ann")
+        await one.add_webhook(hook, Logged(ACME, subscription_changed(None, hook, NOON, "ann", "session")), None)
+        assert await one.webhook_queue(*hook.key, NOON, 9) is not None
+        paused = replace(hook, enabled=False)
+        for changed in (paused, hook, hook):
+            event = subscription_changed(hook, changed, NOON, "ann", "session")
+            assert await other.put_webhook(changed, Logged(ACME, event))
+            found = await other.webhook_queue(*hook.key, NOON, 9)
+            assert (found is None) == (changed is paused)
+        assert await one.webhook_queue(*hook.key, NOON, 9) is None
 
 
 async def test_a_daemon_whose_lease_was_ended_serves_no_webhook_and_another_one_does(url: str) -> None:

@@ -55,6 +55,20 @@ async def test_a_poll_is_one_statement_and_a_notification_asks_for_its_company_a
             assert await asked(store, follower.poller.poll_named()) == []
 
 
+async def test_deliveries_are_looked_at_where_another_daemon_wrote_some_and_committed_nothing(url: str) -> None:
+    looked_at: list[str] = []
+    async with PostgresStore.open(url, KEYS) as store:
+        follower = Follower(store, looked_at.append)
+        with follower.following:
+            await follower.poller.poll()
+            looked_at.clear()
+            follower.poller.notify(frozenset({COMPANY}))
+            await follower.poller.poll_named()
+            assert looked_at == [COMPANY]
+            await follower.poller.poll()
+            assert looked_at == [COMPANY]
+
+
 async def test_a_poll_finds_what_other_daemons_have_noted_and_whose_work_is_left(url: str) -> None:
     async with PostgresStore.open(url, KEYS) as one, PostgresStore.open(url, KEYS) as other:
         before = await other.poll_changes()

@@ -106,6 +106,8 @@ _TAKE = (
     "UPDATE webhooks SET epoch = $3 WHERE company_id = $1 AND id = $2 "
     f"AND (epoch = $3 OR {_FREE}) AND EXISTS (SELECT 1 FROM daemons WHERE daemons.epoch = $3)"
 )
+# Who served it has forgotten it by then, and would not hear of what becomes due.
+_LEAVE = "UPDATE webhooks SET epoch = 0 WHERE company_id = $1 AND id = $2 AND NOT enabled"
 _SERVED = (
     "SELECT 1 FROM webhooks JOIN daemons ON daemons.epoch = webhooks.epoch "
     "WHERE company_id = $1 AND id = $2 AND webhooks.epoch = $3"
@@ -135,6 +137,8 @@ async def add_webhook(
 async def put_webhook(db: Database, webhook: StoredWebhook, logged: Logged) -> bool:
     """Change the settings; what is pending stays. The cursor moves on, never back."""
     row = WEBHOOKS.values(webhook)
+    if db.dialect == "postgres" and webhook.enabled:
+        await db.execute(_LEAVE, *webhook.key)
     if await db.execute(_CHANGE, *webhook.key, *(row[name] for name in _CHANGED)) != 1:
         return False
     await db.execute(_MOVE_CURSOR, *webhook.key, *webhook.cursor)
