@@ -82,6 +82,10 @@ def test_the_slowest_path_of_a_clock_that_is_kept_is_told() -> None:
         timed(gate("a", **limited("P1D")), ways="a -> send\na -[denied]-> send", clocks=(clock(within),))
     )
     assert (urgent.takes, urgent.within) == ("P1D", "P2D")
+    unread = clock(Text("'P' + 'D'"))
+    assert not [
+        *slowest_paths(timed(gate("a", **limited("P1D")), ways="a -> send\na -[denied]-> send", clocks=(unread,)))
+    ]
 
 
 @pytest.mark.parametrize(

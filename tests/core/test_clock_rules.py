@@ -107,6 +107,7 @@ def test_what_hangs_on_a_clock_names_one_of_the_template() -> None:
         ("a != false", {"a": False}, False),
         ("a", {"a == false": True}, False),
         ("a == true", {"a == false": False}, None),
+        ("a == false", {"a == false": False}, False),
         ("a == false", {"a != true": True}, None),
         ("b", {"a // || b\n": False}, None),
         ("a", {"a // || b\n": False}, False),

@@ -148,10 +148,10 @@ def _weakened(earlier: Mapping[str, GateTerms], before: Template, after: Templat
     lost: dict[Asked, GateTerms | None] = {}
     for step_id in dict.fromkeys((*earlier, *stood, *stands)):
         known = earlier.get(step_id) or stood.get(step_id)
-        now, terms = stands.get(step_id), None
         if known is not None:
-            terms = known if laxer(known, now) else None
-        elif now is not None:
+            terms = known if laxer(known, stands.get(step_id)) else None
+        else:
+            now = stands[step_id]
             if approvals_asked(now) not in lost:  # gates that ask the same are compared once
                 lost[approvals_asked(now)] = next((one for one in gone if laxer(one, now)), None)
             terms = lost[approvals_asked(now)]
