@@ -12,7 +12,7 @@ from msgspec import structs
 from actors.core.rules import Violation, violations
 from actors.core.template import Node, Template
 from tests.conversations import Conversation
-from tests.processes import When, choice, connector, end, gate, process, task, wait
+from tests.processes import When, choice, connector, end, gate, parallel, process, task, wait
 
 ABOVE: dict[str, Any] = {"role": "admin", "four_eyes": ("gate:first",)}
 
@@ -154,3 +154,43 @@ def test_a_denial_of_the_call_of_duty_itself_leads_to_somebody_above() -> None:
         act, above = structs.replace(task("act"), duty="law"), gate("above", role="admin", four_eyes=four_eyes)
         template = process(act, above, end("none"), end(), ways=ways)
         assert why(replace(template, exempt={"law": ("none",)})) == found
+
+
+def beside(*nodes: Node, ways: str, exempt: tuple[str, ...] = ()) -> Template:
+    """A duty in one of two branches that are done beside each other."""
+    act = structs.replace(task("act"), duty="law")
+    around = (parallel("fork"), gate("first"), task("t"), act, parallel("join"), end())
+    ways = f"fork -> first -> t -> join\nfork -> act -> join\njoin -> end\n{ways}"
+    return replace(process(*around, *nodes, ways=ways), exempt={"law": exempt})
+
+
+def test_a_denial_in_a_branch_beside_a_duty_avoids_it_where_the_run_ends() -> None:
+    assert why(beside(ways="")) == ["it leads nowhere"]
+    (found,) = avoided(beside(end("none"), ways="first -[denied]-> none"))
+    assert (found.node, found.path) == ("first", ("first", "none"))
+    assert avoided(beside(end("none"), ways="first -[denied]-> none", exempt=("none",))) == []
+
+
+def test_a_denial_in_a_branch_beside_a_duty_avoids_nothing_where_the_branches_join() -> None:
+    assert avoided(beside(ways="first -[denied]-> t")) == []
+    above, ways = (gate("second", **ABOVE), end("none")), "first -[denied]-> second -> t\nsecond -[denied]-> none"
+    assert avoided(beside(*above, ways=ways, exempt=("none",))) == []
+    assert [(one.node, one.path) for one in avoided(beside(*above, ways=ways))] == [("second", ("second", "none"))]
+
+
+def test_a_denial_in_the_branch_of_a_duty_does_not_come_to_it_by_the_join() -> None:
+    act = structs.replace(task("act"), duty="law")
+    nodes = (parallel("fork"), gate("first"), act, task("t"), task("other"), parallel("join"), end())
+    ways = "fork -> first -> act -> t -> join\nfork -> other -> join\njoin -> end\nfirst -[denied]-> t"
+    assert why(replace(process(*nodes, ways=ways), exempt={"law": ()})) == ["the run ends at end, which is not exempt"]
+
+
+def test_branches_within_branches_are_beside_a_duty_too() -> None:
+    act = structs.replace(task("act"), duty="law")
+    inner = (parallel("inner"), gate("first"), task("a"), task("b"), parallel("met"))
+    nodes = (parallel("fork"), *inner, act, parallel("join"), end())
+    ways = "fork -> inner\ninner -> first -> a -> met\ninner -> b -> met\nmet -> join\nfork -> act -> join\njoin -> end"
+    assert avoided(replace(process(*nodes, ways=f"{ways}\nfirst -[denied]-> a"), exempt={"law": ()})) == []
+    ways = f"{ways}\nfirst -[denied]-> none"
+    (found,) = avoided(replace(process(*nodes, end("none"), ways=ways), exempt={"law": ()}))
+    assert found.path == ("first", "none")

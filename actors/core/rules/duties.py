@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from actors.core.gate_policy import EARLIER_GATE
 from actors.core.people import rank
+from actors.core.rules.regions import Region, Regions
 from actors.core.rules.violation import Violation
 from actors.core.rules.walk import Budget, TooLong
 from actors.core.template import DENIED, Edge, Node, Template
@@ -18,8 +19,11 @@ FINDINGS_MAX = 50
 
 def duty_violations(template: Template) -> Iterator[Violation]:
     """The first denials behind which an act of duty is not done, and nobody else is asked."""
-    budget = Budget()
-    duties = (_Duty(template, node, budget) for node in template.nodes if node.duty is not None)
+    duteous = [node for node in template.nodes if node.duty is not None]
+    if not duteous:
+        return
+    budget, regions = Budget(), Regions(template)
+    duties = (_Duty(template, node, regions, budget) for node in duteous)
     try:
         yield from islice(chain.from_iterable(one.violations() for one in duties), FINDINGS_MAX)
     except TooLong:
@@ -34,12 +38,14 @@ class _Avoided(NamedTuple):
 
 
 class _Duty:
-    """A step that somebody has to do, and the gates before it."""
+    """A step that somebody has to do, and the gates before it and beside it."""
 
-    def __init__(self, template: Template, node: Node, budget: Budget) -> None:
+    def __init__(self, template: Template, node: Node, regions: Regions, budget: Budget) -> None:
         self.template = template
         self.node = node
+        self.regions = regions
         self.budget = budget
+        self.within = {one.fork: one for one in _around(regions.of.get(node.id))}
         self.exempt = template.exempt.get(node.duty or "", ())
         self.leading = self._leading()
 
@@ -69,7 +75,7 @@ class _Duty:
         waiting = [self.template.start]
         while waiting:
             step = waiting.pop()
-            if step in seen or step not in self.leading:
+            if step in seen or not self._comes(step):
                 continue
             seen.add(step)
             node, edges = self.template.node(step), self.template.leaving(step)
@@ -77,6 +83,17 @@ class _Duty:
             waiting.extend(edge.target for edge in edges if step != self.node.id or edge.branch == DENIED)
             if (node.gate or step == self.node.id) and DENIED in self.template.decisions(step):
                 yield node
+
+    def _comes(self, step: str) -> bool:
+        """Whether a run may come to a step before the duty is done."""
+        return step in self.leading or self._join(step) is not None
+
+    def _join(self, step: str) -> str | None:
+        """The join of a branch beside the duty that holds a step; None for others."""
+        for one in _around(self.regions.of.get(step)):
+            if (duty := self.within.get(one.fork)) is not None:
+                return None if duty is one else self.regions.joins[one.fork]
+        return None
 
     def _avoided(self, gate: Node) -> _Avoided | None:
         """How a denial at a gate avoids the duty; None where somebody else has to agree."""
@@ -86,10 +103,11 @@ class _Duty:
     def _behind(self, gate: Node, edges: Sequence[Edge]) -> _Avoided | None:
         """How the duty is avoided over these edges out of a gate."""
         came: dict[str, str | None] = {edge.target: None for edge in edges}
+        done = {self.node.id, self._join(gate.id)}
         for step in (waiting := [*came]):  # grows while it is walked
             node, onward = self.template.node(step), self.template.leaving(step)
             self.budget.take(1 + len(onward))
-            if step == self.node.id:
+            if step in done:
                 continue
             path = (gate.id, *_path(came, step))
             if (why := self._wrong(gate, node)) is not None:
@@ -108,9 +126,9 @@ class _Duty:
     def _lost(self, gate: Node) -> list[Edge]:
         """The ways on from a gate of a higher role by which the run comes to the duty no more.
 
-        Its own denial is looked at by itself where the gate comes before the duty.
+        Its own denial is looked at by itself where the gate comes before the duty is done.
         """
-        before = gate.id in self.leading
+        before = self._comes(gate.id)
         edges = self.template.leaving(gate.id)
         return [one for one in edges if one.target not in self.leading and not (before and one.branch == DENIED)]
 
@@ -124,10 +142,17 @@ class _Duty:
             return f"{node.id} asks for the role {node.policy.role}, which is no higher one"
         if f"{EARLIER_GATE}{gate.id}" not in node.policy.four_eyes:
             return f"who denies may decide at {node.id}, too: its four_eyes lack gate:{gate.id}"
-        denies = DENIED in self.template.decisions(node.id) and node.id not in self.leading
+        denies = DENIED in self.template.decisions(node.id) and not self._comes(node.id)
         if denies and not any(edge.branch == DENIED for edge in self.template.leaving(node.id)):
             return f"a denial at {node.id} leads nowhere"
         return None
+
+
+def _around(region: Region | None) -> Iterator[Region]:
+    """The branches that hold a step, the inner ones first."""
+    while region is not None:
+        yield region
+        region = region.outer
 
 
 def _path(came: dict[str, str | None], step: str) -> tuple[str, ...]:
