@@ -49,6 +49,7 @@ MEMBERS = {
     "condition_off_gateway": "branches",
     "duplicate_branch": "branches",
     "escalates_to_nobody": "on_deadline",
+    "deadline_without_clock": "deadline",
     "duplicate_id": "id",
     "end_with_exit": "next",
     "flow_off_gateway": "flow",

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from actors.core.gate_policy import Escalation
+from actors.core.gate_policy import AnchoredDeadline, Escalation
 from actors.core.rules import policy_warnings, violations
 from actors.core.rules.policies import PEOPLE_MAX, REMINDERS_MAX
-from actors.core.template import Node, Template
+from actors.core.template import ClockRule, Node, Template
 from tests.processes import choice, end, gate, process, task, wait
 
 WAYS = "a -> end"
@@ -160,3 +161,20 @@ def test_an_escalation_is_warned_of_where_it_lets_nobody_decide_who_could_not_be
     gates = (gate("a", on_deadline=Escalation("admin")), gate("b", role="admin", on_deadline=Escalation("manager")))
     template = process(*gates, gate("c"), end(), ways="a -> b -> c -> end")
     assert [(one.rule, one.node) for one in policy_warnings(template)] == [("escalates_to_nobody", "a")]
+
+
+def test_a_deadline_is_warned_of_where_its_clock_never_runs_at_the_gate() -> None:
+    anchored: dict[str, Any] = {"deadline": AnchoredDeadline("k", "P1D"), "on_deadline": "denied"}
+    nodes = (task("first"), gate("a", **anchored), task("act"), gate("b", **anchored), end())
+    ways = "first -> a -> act -> b -> end\na -[denied]-> end\nb -[denied]-> end"
+    again = f"{ways}\nact -[error]-> b"
+    for rule, drawn, warned in (
+        (ClockRule(id="k", label="K", within="P7D", stops=("act",)), ways, ["b"]),
+        (ClockRule(id="k", label="K", within="P7D", stops=("act",)), again, []),
+        (ClockRule(id="k", label="K", within="P7D", stops=("act",), from_step="first"), ways, ["b"]),
+        (ClockRule(id="k", label="K", within="P7D", stops=("b",), from_step="act"), ways, ["a"]),
+    ):
+        template = dataclasses.replace(process(*nodes, ways=drawn), clocks=(rule,))
+        assert [(one.rule, one.node) for one in policy_warnings(template)] == [
+            ("deadline_without_clock", step) for step in warned
+        ]

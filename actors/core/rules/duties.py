@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from actors.core.gate_policy import EARLIER_GATE
 from actors.core.people import rank
-from actors.core.rules.regions import Region, Regions
+from actors.core.rules.regions import Regions
 from actors.core.rules.violation import Violation
 from actors.core.rules.walk import Budget, TooLong
 from actors.core.template import DENIED, Edge, Node, Template
@@ -45,7 +45,7 @@ class _Duty:
         self.node = node
         self.regions = regions
         self.budget = budget
-        self.within = {one.fork: one for one in _around(regions.of.get(node.id))}
+        self.within = {one.fork: one for one in regions.around(node.id)}
         self.exempt = template.exempt.get(node.duty or "", ())
         self.leading = self._leading()
 
@@ -90,7 +90,7 @@ class _Duty:
 
     def _join(self, step: str) -> str | None:
         """The join of a branch beside the duty that holds a step; None for others."""
-        for one in _around(self.regions.of.get(step)):
+        for one in self.regions.around(step):
             if (duty := self.within.get(one.fork)) is not None:
                 return None if duty is one else self.regions.joins[one.fork]
         return None
@@ -146,13 +146,6 @@ class _Duty:
         if denies and not any(edge.branch == DENIED for edge in self.template.leaving(node.id)):
             return f"a denial at {node.id} leads nowhere"
         return None
-
-
-def _around(region: Region | None) -> Iterator[Region]:
-    """The branches that hold a step, the inner ones first."""
-    while region is not None:
-        yield region
-        region = region.outer
 
 
 def _path(came: dict[str, str | None], step: str) -> tuple[str, ...]:

@@ -18,9 +18,10 @@ from actors.core.gate_policy import (
     lets_in,
 )
 from actors.core.people import GATE_ROLES, GROUP_NAME, ROLES
+from actors.core.rules.regions import does
 from actors.core.rules.violation import Violation
 from actors.core.schedule import duration
-from actors.core.template import APPROVED, DENIED, MESSAGE, TIMEOUT, Node, Template
+from actors.core.template import APPROVED, DENIED, MESSAGE, TIMEOUT, ClockRule, Node, Template
 
 PEOPLE_MAX = 100
 """The largest quorum."""
@@ -57,11 +58,32 @@ def _function(template: Template, step_id: str, name: str | None) -> Iterator[Vi
 
 def policy_warnings(template: Template) -> Iterator[Violation]:
     """What a template may say, and has no effect."""
+    running: dict[str, frozenset[str]] = {}
     for node in template.nodes:
-        outcome = node.policy.on_deadline
+        outcome, deadline = node.policy.on_deadline, node.policy.deadline
         if node.gate and isinstance(outcome, Escalation) and not lets_in(node.policy):
             detail = f"on_deadline lets {outcome.escalate} decide, whom the gate lets decide from the start"
             yield Violation("escalates_to_nobody", node.id, detail)
+        if node.gate and isinstance(deadline, AnchoredDeadline):
+            running = running or {clock.id: _while_it_runs(template, clock) for clock in template.clocks}
+            if node.id not in running.get(deadline.clock, (node.id,)):
+                detail = f"the clock {deadline.clock} never runs when this gate opens, which has no deadline then"
+                yield Violation("deadline_without_clock", node.id, detail)
+
+
+def _while_it_runs(template: Template, clock: ClockRule) -> frozenset[str]:
+    """The steps that a run may come to while a clock runs."""
+    found: set[str] = set()
+    waiting = [template.start]
+    if (since := clock.from_step) is not None:
+        waiting = [edge.target for edge in template.leaving(since) if does(template, edge)]
+    while waiting:
+        step = waiting.pop()
+        if step not in found:
+            found.add(step)
+            goes_on = (edge for edge in template.leaving(step) if step not in clock.stops or not does(template, edge))
+            waiting.extend(edge.target for edge in goes_on)
+    return frozenset(found)
 
 
 def _seated(node: Node, panel: PanelRule) -> Iterator[Violation]:

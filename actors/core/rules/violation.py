@@ -90,6 +90,7 @@ RULES: dict[str, str] = {
     "deadline_refused": "Write a duration such as PT72H, or P3BD for three business days.",
     "on_deadline_refused": "Say together when the deadline is and what happens then, which is never an approval.",
     "escalates_to_nobody": "Name groups at the gate or a lower role here; as it is, the deadline only reminds.",
+    "deadline_without_clock": "Anchor the deadline to a clock that runs at the gate, or give a duration.",
     "judge_refused": "Seat judges, each a rule or a tool, at tasks of the tier medium.",
     "form_refused": "Give a JSON Schema of an object.",
     "question_refused": "Ask in one line, with placeholders for what the schema of the inputs or an earlier step has.",
