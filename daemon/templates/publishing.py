@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from itertools import takewhile
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -367,7 +368,8 @@ class Publishing:
             raise Refused(found.violations, tuple(node.id for node in template.nodes))
         at, by = self._now(), author.made_by or author.by
         before = await self._catalog.version(author.company_id, draft.vertical, number - 1)
-        compare = partial(published, template if before is None else before.template, template, by)
+        origin = await self._origin(author.company_id, draft.vertical, by)
+        compare = partial(published, template if before is None else before.template, template, by, origin)
         loosened = await self._evaluations.evaluated(Asker(author.company_id), LIGHT_BYTES_MAX + 1, compare)
         version = OwnVersion(
             *(author.company_id, draft.vertical, number, template.digest, template.title, at, author.by),
@@ -378,6 +380,13 @@ class Publishing:
             guards=template.guarded,
         )
         return version, entry
+
+    async def _origin(self, company_id: str, vertical: str, by: str) -> Template | None:
+        """The version before the newest ones that somebody has published, where those are any."""
+        own = await self._catalog.own_versions(company_id, vertical)
+        newest = [*takewhile(lambda one: by == (one.made_by or one.published_by), own)]
+        found = None if not newest else await self._catalog.version(company_id, vertical, newest[-1].version - 1)
+        return None if found is None else found.template
 
     async def _laxer(self, version: OwnVersion, entry: CatalogEntry) -> bool:
         """Whether a version is laxer than the very one before it, whoever made that."""

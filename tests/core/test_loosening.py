@@ -20,10 +20,12 @@ from tests.processes import end, gate, process, task
 STRICT: dict[str, Any] = {"quorum": 2, "four_eyes": ("starter",)}
 
 
-def version(number: int, *gates: Node, before: Template | None = None, by: str = "dan") -> Template:
+def version(
+    number: int, *gates: Node, before: Template | None = None, by: str = "dan", origin: Template | None = None
+) -> Template:
     ways = " -> ".join((*(one.id for one in gates), "pay", "end"))
     made = replace(process(*gates, task("pay"), end(), ways=ways), version=number, digest=f"sha256:{number}")
-    return replace(made, author=by, loosened=() if before is None else published(before, made, by))
+    return replace(made, author=by, loosened=() if before is None else published(before, made, by, origin))
 
 
 def barred(template: Template, step_id: str = "a") -> set[str]:
@@ -221,3 +223,13 @@ def test_gates_that_were_none_before_are_laxer_than_one_that_is_none_any_more() 
         assert [barred(after, step_id) for step_id in ("a", "b", "look")] == [{"dan"}, {"dan"}, {"dan"}]
     kept = version(2, gate("old", **STRICT), gate("look"), before=before)
     assert barred(kept, "look") == set()
+
+
+def test_what_two_versions_of_one_person_do_counts_as_if_one_did() -> None:
+    first = version(1, gate("old", **STRICT), by="bob")
+    second = version(2, gate("old", **STRICT), gate("a"), before=first)
+    assert barred(second) == set()
+    assert barred(version(3, gate("a"), before=second, origin=first)) == {"dan"}
+    assert barred(version(3, gate("old", **STRICT), gate("a"), before=second, origin=first)) == set()
+    firmer = version(2, gate("old", quorum=3, four_eyes=("starter",)), before=first)
+    assert barred(version(3, gate("old", **STRICT), before=firmer, origin=first), "old") == {"dan"}

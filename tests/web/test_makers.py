@@ -100,6 +100,19 @@ async def test_who_publishes_or_migrates_onto_a_laxer_version_does_not_decide_at
     assert (await signs(cyd, run)).status == 200
 
 
+async def test_a_lax_gate_beside_a_strict_one_that_goes_later_is_not_passed_by_who_published_both(ann: Person) -> None:
+    bob, cyd = await office(ann)
+    strict = document(quorum=2)
+    await publish(ann, strict)
+    check, signoff, *others = strict["steps"]
+    lax = {**signoff, "id": "glance", "quorum": 1}
+    await publish(bob, {**strict, "steps": [check, {**signoff, "next": {"approved": "glance"}}, lax, *others]})
+    await publish(bob, {**strict, "steps": [{**check, "next": "glance"}, lax, *others]})
+    run = await ann.start("petty-cash")
+    assert_problem(await signs(bob, run, "glance"), 403, "forbidden", reason="four_eyes")
+    assert (await signs(cyd, run, "glance")).status == 200
+
+
 async def test_who_migrates_onto_anothers_laxer_version_does_not_decide_in_that_run(ann: Person) -> None:
     bob, cyd = await office(ann)
     await publish(ann, document(quorum=2))

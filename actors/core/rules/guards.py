@@ -108,15 +108,18 @@ def _targets(template: Template, step: str, closed: AbstractSet[str]) -> Sequenc
     return [edge.target for edge in template.leaving(step) if edge.target not in closed]
 
 
-def published(before: Template, after: Template, by: str) -> tuple[Loosened, ...]:
+def published(before: Template, after: Template, by: str, origin: Template | None = None) -> tuple[Loosened, ...]:
     """The gates that somebody's version makes laxer.
 
-    A gate is compared with how it stood before this person's versions began to follow one another:
-    neither another version nor a small return ends what the first one did. With a version of
-    another person the comparison begins anew.
+    A gate is compared with how it stood before this person's versions began to follow one another,
+    in the `origin` where those are several: neither another version nor a small return ends what
+    the first one did, and what two of them do counts as if one did. With a version of another
+    person the comparison begins anew.
     """
     earlier = {one.step_id: _terms(one) for one in before.loosened if one.by == (by,)}
-    return tuple([_loosened(step_id, (by,), terms) for step_id, terms in _weakened(earlier, before, after)])
+    weakened = {} if origin is None else dict(_weakened({}, origin, after))
+    weakened.update(_weakened(earlier, before, after))
+    return tuple([_loosened(step_id, (by,), terms) for step_id, terms in weakened.items()])
 
 
 def migrated(standing: tuple[Loosened, ...], before: Template, after: Template, by: str) -> tuple[Loosened, ...]:
