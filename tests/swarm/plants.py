@@ -118,7 +118,7 @@ def state_not_explained(notes: Notes) -> Notes:
 
 
 def made_of_nothing(notes: Notes) -> Notes:
-    case = _first(notes, lambda one: _made(one) and one.shown["outcome"] == "made" and not one.approvals)
+    case = _first(notes, lambda one: _made(one) and one.shown["outcome"] == "made" and not one.of("verdict_given"))
     return replace(notes, arrivals=[one for one in notes.arrivals if one["run"] != case.id])
 
 
