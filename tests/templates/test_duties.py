@@ -201,7 +201,7 @@ def test_a_late_return_with_permission_is_for_entries_of_companies_alone() -> No
 
 def test_no_process_rests_on_what_was_withdrawn_or_replaced() -> None:
     for vertical, text in TEXTS.items():
-        for gone in ("PCI DSS 4.0 requirement", "Circulars 2022-03", '"NIST SP 800-61"'):
+        for gone in ("PCI DSS 4.0 requirement", "Circulars 2022-03", '"NIST SP 800-61"', "BOD 22-01", '"NIST SP 800-88"'):
             assert gone not in text, vertical
 
 
@@ -214,7 +214,7 @@ CLAIMED = [
     ("security-incident", "SEC Form 8-K Item 1.05(c), the length of the delay"),
     ("breach-notification", "GDPR Article 33(1), the reasons"),
     ("surprise-billing-dispute", "45 CFR 149.510(b)(1), the day"),
-    ("vulnerability-exception", "CISA BOD 22-01, the date"),
+    ("vulnerability-exception", "CISA BOD 26-04, the days"),
     ("loan-underwriting", "Regulation Z, 12 CFR 1026.43(c)"),
     ("collections", "12 CFR 1006.26"),
     ("collections", "12 CFR 1006.6(a)(4)"),
