@@ -177,7 +177,14 @@ JOURNEYS: tuple[Journey, ...] = (
     Journey(
         "invoice-approval",
         "clean",
-        {"invoice_id": "I-1", "vendor_id": "V-1", "amount": 4200, "po_amount": 4200, "seen_before": False},
+        {
+            "invoice_id": "I-1",
+            "vendor_id": "V-1",
+            "amount": 4200,
+            "currency": "USD",
+            "po_amount": 4200,
+            "seen_before": False,
+        },
         (("release", "approved"),),
         (("route", "straight through"),),
         "paid",
@@ -185,7 +192,14 @@ JOURNEYS: tuple[Journey, ...] = (
     Journey(
         "invoice-approval",
         "escalated",
-        {"invoice_id": "I-1", "vendor_id": "V-1", "amount": 4900, "po_amount": 4200, "seen_before": True},
+        {
+            "invoice_id": "I-1",
+            "vendor_id": "V-1",
+            "amount": 4900,
+            "currency": "USD",
+            "po_amount": 4200,
+            "seen_before": True,
+        },
         (
             ("controller-review", "approve"),
             ("post", "approved"),  # the look-alike's signal

@@ -199,9 +199,12 @@ def test_a_late_return_with_permission_is_for_entries_of_companies_alone() -> No
     assert "R05 corporate code" in template.decisions("return-signoff")
 
 
+GONE = ("PCI DSS 4.0 requirement", "Circulars 2022-03", '"NIST SP 800-61"', '"NIST SP 800-88"', "BOD 22-01")
+
+
 def test_no_process_rests_on_what_was_withdrawn_or_replaced() -> None:
     for vertical, text in TEXTS.items():
-        for gone in ("PCI DSS 4.0 requirement", "Circulars 2022-03", '"NIST SP 800-61"', "BOD 22-01", '"NIST SP 800-88"'):
+        for gone in GONE:
             assert gone not in text, vertical
 
 

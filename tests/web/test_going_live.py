@@ -151,8 +151,9 @@ def rehearsals(entry: CatalogEntry) -> list[Rehearsal]:
 
 
 async def go_live(ann: Person, entry: CatalogEntry, url: str) -> None:
-    """Connect every tool of a template for real."""
-    for tool in sorted({node.tool for node in entry.template.nodes if node.tool is not None}):
+    """Connect every tool of a template for real, those that undo something, too."""
+    named = {tool for node in entry.template.nodes for tool in (node.tool, node.compensate) if tool is not None}
+    for tool in sorted(named):
         await ann.connect(tool, url)
 
 

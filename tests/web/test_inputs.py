@@ -46,12 +46,13 @@ async def test_members_that_are_there_and_wrong_refuse_a_start_all_at_once(ann: 
 
 
 async def test_a_verdict_brings_what_is_missing_and_it_is_kept_everywhere(ann: Person) -> None:
-    run = await ann.start("invoice-approval", {"amount": 4200, "po_amount": 4200, "seen_before": False})
+    known = {"amount": 4200, "currency": "USD", "po_amount": 4200, "seen_before": False}
+    run = await ann.start("invoice-approval", known)
     gate = run["gate"]
     assert (gate["step_id"], gate["missing"]) == ("match", ["/invoice_id", "/vendor_id"])
     brought = {"invoice_id": "I-1", "vendor_id": "V-1"}
     later = (await bring(ann, run, brought)).json
-    assert later["inputs"] == {"amount": 4200, "po_amount": 4200, "seen_before": False, **brought}
+    assert later["inputs"] == {**known, **brought}
     assert later["parked_at"] == "release"
     match = next(visit for visit in later["trace"] if visit["step_id"] == "match")
     assert (match["verdict"]["by"], match["verdict"]["inputs"]) == (ann.email, brought)
