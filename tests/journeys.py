@@ -227,7 +227,7 @@ JOURNEYS: tuple[Journey, ...] = (
     Journey(
         "access-request",
         "clean",
-        {"person": "e.novak", "system": "crm", "entitlement": "standard", "conflicting_duty": False},
+        {"person": "e.novak", "system": "crm", "entitlement": "standard", "days": 90, "conflicting_duty": False},
         (),
         (("privilege", "standard"),),
         "granted",
@@ -235,13 +235,9 @@ JOURNEYS: tuple[Journey, ...] = (
     Journey(
         "access-request",
         "escalated",
-        {"person": "e.novak", "system": "erp", "entitlement": "privileged", "conflicting_duty": True},
-        (
-            ("owner-approval", "approved"),
-            ("security-approval", "approved"),
-            ("grant", "approved"),  # the conflict's signal
-        ),
-        (("privilege", "privileged"),),
+        {"person": "e.novak", "system": "erp", "entitlement": "privileged", "days": 90, "conflicting_duty": True},
+        (("owner-approval", "approved"), ("security-approval", "approved")),
+        (("privilege", "to be signed"),),
         "granted",
     ),
     Journey(

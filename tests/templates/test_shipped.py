@@ -270,11 +270,11 @@ def test_several_gates_of_a_change_are_open_at_once() -> None:
 
 
 def test_a_signal_stops_the_autopilot_before_the_next_step() -> None:
-    entry = ENTRIES["access-request"]
-    run = start(entry.template, {**entry.example, "conflicting_duty": True})
-    assert run.signals == ("check-duties",)
+    entry = ENTRIES["invoice-approval"]
+    run = start(entry.template, {**entry.example, "seen_before": True})
+    assert run.signals == ("check-duplicate",)
     assert run.parked[0].gate is not None
-    assert run.parked[0].gate.reason == "the signal of check-duties is not decided yet"
+    assert run.parked[0].gate.reason == "the signal of check-duplicate is not decided yet"
 
 
 def test_the_templates_use_every_kind_of_flow() -> None:

@@ -213,15 +213,16 @@ async def test_a_live_answer_leads_the_way_that_the_same_dry_run_leads(
     ("vertical", "step_id", "finding", "stop"),
     [
         ("access-request", "look-up-person", {"active": False}, "owner-approval"),
-        ("access-request", "check-duties", {"conflict": "pays and approves"}, "grant"),
-        ("access-request", "check-duties", {"severity": "high"}, "grant"),
-        ("access-request", "check-duties", ["pays and approves"], "grant"),
+        ("access-request", "check-duties", {"conflict": "pays and approves"}, "owner-approval"),
+        ("access-request", "check-duties", {"severity": "high"}, "owner-approval"),
+        ("access-request", "check-duties", ["pays and approves"], "privilege"),
         ("refund", "look-up-order", {"paid": False, "refunded": 0}, "supervisor"),
         ("refund", "look-up-order", {"paid": True, "refunded": 39.9}, "supervisor"),
         ("refund", "check-abuse", {"risk": "high"}, "credit"),
         ("refund", "check-abuse", {}, "credit"),
         ("invoice-approval", "check-duplicate", {"look_alike": "INV-1"}, "post"),
         ("invoice-approval", "check-duplicate", {"look_alikes": ["INV-1"]}, "post"),
+        ("invoice-approval", "check-duplicate", ["INV-1"], "post"),
         (
             "insurance-claim",
             "verify-coverage",
@@ -323,24 +324,23 @@ async def test_a_denial_without_reasons_is_not_sent_by_the_autopilot(
 async def test_a_run_goes_on_by_the_version_that_it_began_with_and_a_new_one_by_today_s(
     house: House, ann: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    document = json.loads(ENTRIES["access-request"].document)
+    document = json.loads(ENTRIES["invoice-approval"].document)
     document["version"] = 1
     for one in document["steps"]:
         one.pop("signal_when", None)
-        if one["id"] == "check-duties":
+        if one["id"] == "check-duplicate":
             one["dry_run"][-1]["signal"] = True
     before = load_json(json.dumps(document))
-    inputs = {**CLEAN["access-request"], "entitlement": "privileged", "conflicting_duty": True}
+    inputs = {**CLEAN["invoice-approval"], "seen_before": True}
     with monkeypatch.context() as earlier:
         earlier.setattr("daemon.templates.catalog.library", lambda: [LazyTemplate.from_entry(before)])
         await house.restart()
-        old = await ann.start("access-request", inputs)
+        old = await ann.start("invoice-approval", inputs)
     await house.restart()
-    new = await ann.start("access-request", inputs)
-    assert (old["template"]["version"], new["template"]["version"]) == (1, ENTRIES["access-request"].template.version)
+    new = await ann.start("invoice-approval", inputs)
+    assert (old["template"]["version"], new["template"]["version"]) == (1, ENTRIES["invoice-approval"].template.version)
     assert new["template"]["digest"] in {entry.template.digest for entry in shipped()}
     for run in (old, new):
-        await ann.resume(run, "owner-approval")
-        stopped = (await ann.resume(run, "security-approval")).json
-        assert stopped["gate"]["reason"] == "the signal of check-duties is not decided yet"
-        assert (await ann.resume(run, "grant")).json["outcome"] == "granted"
+        assert run["gate"]["reason"] == "the signal of check-duplicate is not decided yet"
+        await ann.resume(run, "post")
+        assert (await ann.resume(run, "release")).json["outcome"] == "paid"

@@ -88,9 +88,9 @@ async def test_a_condition_is_shown_at_its_edge(ann: Person) -> None:
 
 
 async def test_what_is_a_hit_is_shown_at_its_task(ann: Person) -> None:
-    known = nodes(await canvas(ann, "access-request"))
-    assert known["check-duties"]["signal_when"] == "output.conflict != null"
-    assert known["grant"]["signal_when"] is None
+    known = nodes(await canvas(ann, "invoice-approval"))
+    assert known["check-duplicate"]["signal_when"] == "output.look_alike != null"
+    assert known["release"]["signal_when"] is None
 
 
 async def test_every_canvas_is_whole(ann: Person) -> None:
