@@ -211,7 +211,7 @@ JOURNEYS: tuple[Journey, ...] = (
     Journey(
         "vendor-onboarding",
         "clean",
-        {"vendor_name": "Fernhill", "tax_id": "12-3456789", "handles_personal_data": False},
+        {"vendor_name": "Fernhill", "bank_account": "0210 44", "tax_id": "12-3456789", "handles_personal_data": False},
         (("bank-callback", "approved"),),
         (("risk", "low risk"),),
         "active",
@@ -219,7 +219,7 @@ JOURNEYS: tuple[Journey, ...] = (
     Journey(
         "vendor-onboarding",
         "escalated",
-        {"vendor_name": "Fernhill", "tax_id": "12-3456789", "handles_personal_data": True},
+        {"vendor_name": "Fernhill", "bank_account": "0210 44", "tax_id": "12-3456789", "handles_personal_data": True},
         (("risk-review", "approved"), ("bank-callback", "approved")),
         (("risk", "needs a decision"),),
         "active",

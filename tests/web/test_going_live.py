@@ -244,7 +244,7 @@ async def test_a_live_answer_leads_the_way_that_the_same_dry_run_leads(
         ("collections", "bankruptcy-scrub", {"bankrupt": False}, "scrub-review"),
         ("collections", "military-scrub", {"active_duty": True}, "scrub-review"),
         ("collections", "limitation-check", {"time_barred": True}, "scrub-review"),
-        ("vendor-onboarding", "screen-sanctions", {"hits": 1}, "risk-review"),
+        ("vendor-onboarding", "screen-sanctions", {"hits": 1}, "hit-review"),
         ("vendor-onboarding", "match-tin", {"matched": False}, "risk-review"),
         ("data-subject-erasure", "find-in-crm", {"must_keep": True}, "dpo-review"),
         ("data-subject-erasure", "find-in-logs", {"must_keep": True}, "dpo-review"),
