@@ -267,7 +267,7 @@ JOURNEYS: tuple[Journey, ...] = (
         "clean",
         {"order_id": "O-1", "amount": 39.9, "days_since_delivery": 5, "refunds_this_year": 0},
         (),
-        (("policy", "inside"),),
+        (("policy", "inside"), ("covered", "as much"), ("suspicious", "free")),
         "refunded",
     ),
     Journey(
@@ -275,7 +275,7 @@ JOURNEYS: tuple[Journey, ...] = (
         "escalated",
         {"order_id": "O-1", "amount": 890, "days_since_delivery": 31, "refunds_this_year": 2},
         (("supervisor", "denied"),),
-        (("policy", "outside"),),
+        (("policy", "outside"), ("withdrawn", "not withdrawn")),
         "refused",
     ),
     Journey(

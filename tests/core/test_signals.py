@@ -113,7 +113,7 @@ def test_an_input_that_decides_decides_live_too_or_says_that_it_only_rehearses_a
         (
             "refund",
             {"amount": 20, "days_since_delivery": 3, "refunds_this_year": 9},
-            ["credit denied"],
+            ["supervisor denied"],
             "explain",
             "refused",
         ),
