@@ -257,3 +257,25 @@ def test_a_payment_has_no_more_than_what_came_back_is_not_covered_or_is_left() -
         ("total-loss-settlement", "pay-owner", "facts.split.owner"),
     ):
         assert amount in ENTRIES[vertical].template.node(step_id).needs
+
+
+def test_a_call_needs_what_was_signed_for_it() -> None:
+    for vertical, step_id, needed in (
+        ("invoice-approval", "release", {"inputs.amount", "inputs.currency", "inputs.vendor_id"}),
+        ("vendor-onboarding", "activate", {"inputs.bank_account"}),
+        ("access-request", "grant", {"inputs.system", "inputs.entitlement", "inputs.days"}),
+        ("customer-onboarding", "open-account", {"inputs.customer_address", "inputs.identification_number"}),
+    ):
+        assert needed <= {*ENTRIES[vertical].template.node(step_id).needs}, vertical
+
+
+def test_what_has_failed_half_way_is_not_gone_on_with() -> None:
+    migration, rotation = ENTRIES["database-migration"].template, ENTRIES["secret-rotation"].template
+    failed = migration.on_error("expand")
+    assert failed is not None
+    assert migration.node(failed.target).tool == migration.node("expand").compensate
+    assert {edge.target for edge in migration.leaving("trouble")} == {"expand", "copy", "rolled-back"}
+    for step_id in ("create", "distribute"):
+        failed = rotation.on_error(step_id)
+        assert failed is not None
+        assert "grace" not in {edge.target for edge in rotation.leaving(failed.target)}
