@@ -64,6 +64,8 @@ STRICTER = frozenset(
         "/reports/people/",
         "/reports/steps/",
         "/reports/connectors/",
+        "/reports/clocks/",
+        "/reports/promotions/",
         "/reports/decisions/",
         "/reports/cleared-steps/",
         "/reports/failed-calls/",
