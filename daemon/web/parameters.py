@@ -119,6 +119,7 @@ QUERY: Mapping[str, Any] = {
     "vertical": _string("Only runs of this template"),
     "subdivision": _string("The code of a part of the country, such as a state", pattern=f"^{SUBDIVISION}$"),
     "view": _string("summary leaves inputs, facts and trace out; row has what a list shows", enum=["summary", "row"]),
+    "view /actions/": _string("summary leaves inputs, facts and trace out", enum=["summary"]),
     "view /gates/": _string("row has what a list shows", enum=["row"]),
     "year": {"type": "integer", "minimum": YEAR_MIN, "maximum": YEAR_MAX, "description": "A year"},
 }

@@ -15783,7 +15783,7 @@ export interface operations {
                 status?: "executing" | "waiting" | "parked" | "compensating" | "completed" | "failed" | "cancelled";
                 outcome?: string;
                 rule?: string;
-                view?: "summary" | "row";
+                view?: "summary";
                 limit?: number;
                 cursor?: string;
                 format?: "json" | "csv";
