@@ -93,7 +93,7 @@ def may_for_another(decider: Decider, visit: Visit, run: Run, setting: Setting, 
 
 def _can_for_another(person: Person, givers: Collection[Person], visit: Visit, run: Run, setting: Setting) -> bool:
     """Whether a person may decide in the place of one of these, whose rights count then."""
-    closed = excluded(visit, run, setting).union(*(one.people for one in valid_verdicts(visit, run, setting)))
+    closed = _closed(valid_verdicts(visit, run, setting), visit, run, setting)
     entitled = entitled_to(asked_at(visit, run), setting.company)
     return person.email not in closed and any(one.email in entitled and one.email not in closed for one in givers)
 
@@ -156,9 +156,19 @@ def blocked(visit: Visit, run: Run, setting: Setting) -> tuple[int, int] | None:
 
 def _free(verdicts: tuple[Verdict, ...], visit: Visit, run: Run, setting: Setting) -> int:
     """How many can decide and have not."""
-    closed = excluded(visit, run, setting).union(*(one.people for one in verdicts))
-    entitled = entitled_to(asked_at(visit, run), setting.company)
+    closed, entitled = _closed(verdicts, visit, run, setting), entitled_to(asked_at(visit, run), setting.company)
     return len(entitled) - len(closed & entitled)
+
+
+def free_deciders(visit: Visit, run: Run, setting: Setting) -> frozenset[str]:
+    """The addresses of those who can decide in their own right and have not."""
+    closed = _closed(valid_verdicts(visit, run, setting), visit, run, setting)
+    return entitled_to(asked_at(visit, run), setting.company) - closed
+
+
+def _closed(verdicts: Iterable[Verdict], visit: Visit, run: Run, setting: Setting) -> frozenset[str]:
+    """The addresses of those who are kept from deciding, and of those who have."""
+    return excluded(visit, run, setting).union(*(one.people for one in verdicts))
 
 
 def excluded(visit: Visit, run: Run, setting: Setting) -> frozenset[str]:

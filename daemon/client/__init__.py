@@ -21,7 +21,15 @@ from daemon.contract.autonomy import Calibration, Vote
 from daemon.contract.company import Autonomy, Calendar, Function, GatedChange, Holiday, Holidays, Policy
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
 from daemon.contract.events import CompanyEvent, Event, GateChanged
-from daemon.contract.gates import DecisionPreview, GatePreview, OpenGate, PreviewStep, VerdictResult, VerdictResults
+from daemon.contract.gates import (
+    DecisionPreview,
+    GatePreview,
+    OpenGate,
+    OpenGateDetail,
+    PreviewStep,
+    VerdictResult,
+    VerdictResults,
+)
 from daemon.contract.lists import GateCount, GateRow, RunRow
 from daemon.contract.people import Delegation, Group, InvitationDetails, InvitedMember, Member
 from daemon.contract.reports import (
@@ -147,6 +155,7 @@ __all__ = [
     "NotificationDelivery",
     "NotificationRule",
     "OpenGate",
+    "OpenGateDetail",
     "OwnAccount",
     "Patience",
     "Penstock",

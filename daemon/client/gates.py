@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from daemon.client.transport import ApiRequest, BaseClient, filters, path, waiting, without_none
 from daemon.contract.agents.asked import GateQuestion
-from daemon.contract.gates import GatePreview, OpenGate, VerdictResults
+from daemon.contract.gates import GatePreview, OpenGate, OpenGateDetail, VerdictResults
 from daemon.contract.lists import GateCount, GateRow
 from daemon.contract.runs import Proposal, Run
 
@@ -51,22 +51,22 @@ class GatesClient(BaseClient):
         """How many gates are open, and at how many of them the caller may decide."""
         return await self._get(GateCount, "gates", "count", query=filters(**which))
 
-    async def gate(self, run_id: str, step_id: str) -> OpenGate:
+    async def gate(self, run_id: str, step_id: str) -> OpenGateDetail:
         """An open gate, and whether the caller may decide."""
-        return await self._get(OpenGate, "process-runs", run_id, "gates", step_id)
+        return await self._get(OpenGateDetail, "process-runs", run_id, "gates", step_id)
 
     async def preview(self, run_id: str, step_id: str) -> GatePreview:
         """What each decision leads to up to the next human; nothing is called."""
         return await self._get(GatePreview, "process-runs", run_id, "gates", step_id, "preview")
 
-    async def claim(self, run_id: str, step_id: str, *, key: str | None = None) -> OpenGate:
+    async def claim(self, run_id: str, step_id: str, *, key: str | None = None) -> OpenGateDetail:
         """Say that one looks at a gate; it binds nobody."""
-        return await self._post(OpenGate, path("process-runs", run_id, "gates", step_id, "claim"), {}, key=key)
+        return await self._post(OpenGateDetail, path("process-runs", run_id, "gates", step_id, "claim"), {}, key=key)
 
-    async def release(self, run_id: str, step_id: str) -> OpenGate:
+    async def release(self, run_id: str, step_id: str) -> OpenGateDetail:
         """End the claim of a gate, whoever made it."""
         request = ApiRequest("DELETE", path("process-runs", run_id, "gates", step_id, "claim"))
-        return (await self._transport.send(request)).read(OpenGate)
+        return (await self._transport.send(request)).read(OpenGateDetail)
 
     async def resume(
         self,

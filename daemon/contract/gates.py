@@ -62,6 +62,18 @@ class OpenGate(Response):
     )
 
 
+class OpenGateDetail(OpenGate):
+    """An open gate that is read alone, and who may decide there now.
+
+    Those who are barred, whom the run is about, or whose verdict counts already are not among them.
+    """
+
+    deciders: tuple[str, ...] = Field(
+        (), description="E-mail addresses of the first of those who may, in their own right; the least roles first."
+    )
+    deciders_count: int = Field(0, description="How many they are, those that are not listed too.")
+
+
 class PreviewStep(Response):
     """A step that runs, or may run where that is not `certain`."""
 

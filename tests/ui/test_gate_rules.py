@@ -10,6 +10,7 @@ from tests.ui.browser import Window, decide
 from tests.ui.conftest import Windows
 from tests.ui.people import colleague, member_of, members_path
 from tests.ui.service import Company, Service
+from tests.ui.test_changes import PATH, document
 
 HEADINGS = """
 window.headings = [];
@@ -324,3 +325,27 @@ def test_a_gate_says_that_it_keeps_nobody_out_where_nobody_knows_for_whom_the_ru
     window.page.route(f"**/process-runs/{run['id']}/gates/signatures", opened)
     rules = window.gate(run).get_by_role("region", name="Rules of this gate")
     expect(rules).to_contain_text("Nobody knows for whom the key acts that started the run: that keeps nobody out.")
+
+
+def test_only_who_may_really_decide_is_named_as_whom_to_ask(
+    windows: Windows, service: Service, company: Company
+) -> None:
+    bob, cyd, dan = (colleague(company, name, "admin") for name in ("Bob", "Cyd", "Dan"))
+    colleague(company, "Eve", "manager")
+    sue = colleague(company, "Sue", "manager")
+    asked = {"kind": "gate", "tier": "high"}
+    first = {**asked, "id": "first", "label": "Look", "next": "ok"}
+    last = {**asked, "id": "ok", "label": "Sign off", "four_eyes": ["starter", "gate:first"], "next": "end"}
+    whole = {**document(2), "subjects": ["inputs.about"], "inputs_schema": {"type": "object"}}
+    for person, quorum in ((company, 3), (bob, 2)):
+        steps = [first, {**last, "quorum": quorum}, *whole["steps"][1:]]
+        person.send("PUT", f"{PATH}/draft", {**whole, "steps": steps})
+        person.send("POST", f"{PATH}/publish", {})
+    run = cyd.start("petty-cash", {"about": sue.email})
+    dan.resume(run, "first")
+    page = windows(service.url).enter(bob).gate(run, "ok")
+    expect(page.get_by_text("Ask Eve or Ada Marsh.")).to_be_visible()
+    company.resume(run, "ok")
+    expect(page.get_by_text("Ask Eve.")).to_be_visible()
+    deciding = windows(service.url).enter(company).gate(run, "ok")
+    expect(deciding.get_by_text("Others who may decide: Eve.")).to_be_visible()

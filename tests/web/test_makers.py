@@ -113,6 +113,22 @@ async def test_a_lax_gate_beside_a_strict_one_that_goes_later_is_not_passed_by_w
     assert (await signs(cyd, run, "glance")).status == 200
 
 
+async def test_a_gate_names_the_first_who_may_decide_there_of_the_least_role_and_counts_them_all(ann: Person) -> None:
+    bob, cyd = await office(ann)
+    kim = await colleague(ann, "kim", "manager")
+    await publish(ann, document(quorum=3))
+    await publish(bob, document(quorum=2))
+    path = f"/process-runs/{(run := await ann.start('petty-cash'))['id']}/gates/signoff"
+    for reader in (ann, bob):
+        found = (await reader.get(path)).json
+        assert (found["deciders"], found["deciders_count"]) == ([kim.email, cyd.email, ann.email], 3)
+    assert (await signs(cyd, run)).status == 202
+    assert (await kim.post(f"{path}/claim")).json["deciders"] == [kim.email, ann.email]
+    more = [await colleague(ann, f"m{number}", "manager") for number in range(20)]
+    found = (await ann.get(path)).json
+    assert (found["deciders"], found["deciders_count"]) == (sorted(one.email for one in (kim, *more))[:20], 22)
+
+
 async def test_who_migrates_onto_anothers_laxer_version_does_not_decide_in_that_run(ann: Person) -> None:
     bob, cyd = await office(ann)
     await publish(ann, document(quorum=2))

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from heapq import nsmallest
 from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
@@ -23,13 +24,14 @@ from actors.core.eligibility import (
     entitled_to,
     excluded_by_setting,
     four_eyes_open,
+    free_deciders,
     may_for_another,
     missing_right,
     why_not,
     why_not_for_anybody,
 )
 from actors.core.gate_policy import Batch
-from actors.core.people import GATE_ROLES, Company, Person
+from actors.core.people import GATE_ROLES, Company, Person, rank
 from actors.core.preview import Preview, PreviewedStep, previews
 from actors.core.run import Run, Visit
 from actors.ports import Asker, Receipt, StoreFailed
@@ -75,7 +77,7 @@ BATCHES = UUID("1663e2bf-0a41-4bc3-b318-75d78c667c6d")
 """The name space of the ids of batches: a repeat after a kill names the batch that it began."""
 
 
-EARLIER_MAX = 20
+EARLIER_MAX, DECIDERS_MAX = 20, 20
 
 
 class GateInRun(NamedTuple):
@@ -90,7 +92,7 @@ class GateInRun(NamedTuple):
     """What the agent of an action wanted before in its context, newest first."""
 
 
-@Operation("Get an open gate", "read", contract.OpenGate)
+@Operation("Get an open gate", "read", contract.OpenGateDetail)
 async def get_gate(request: web.Request) -> web.Response:
     """An open gate, and whether the caller may decide there."""
     return await _one(request)
@@ -123,7 +125,7 @@ def _step_json(one: PreviewedStep, connectors: Connectors) -> dict[str, Any]:
     return {**about, "mode": mode, "certain": one.certain}
 
 
-@Operation("Claim a gate", "decide", contract.OpenGate, request=Empty, headers=KEYED, problems=(403, 404))
+@Operation("Claim a gate", "decide", contract.OpenGateDetail, request=Empty, headers=KEYED, problems=(403, 404))
 @idempotent(optional=True, seen=repeat_seen)
 async def claim_gate(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Says that the caller looks at a gate; others may decide all the same, or claim it in turn."""
@@ -138,7 +140,7 @@ async def claim_gate(request: web.Request, raw: dict[str, Any], key: Idempotency
     return response
 
 
-@Operation("Release a gate", "decide", contract.OpenGate, problems=(403, 404))
+@Operation("Release a gate", "decide", contract.OpenGateDetail, problems=(403, 404))
 async def release_gate(request: web.Request) -> web.Response:
     """Ends the claim of a gate, whoever made it."""
     services, principal, one = request.app[SERVICES], principal_of(request), await _found(request)
@@ -250,8 +252,16 @@ async def _one(request: web.Request) -> web.Response:
 
 def _shown(request: web.Request, one: GateInRun) -> dict[str, Any]:
     """The open gate as it is answered."""
-    now = request.app[SERVICES].now()
-    return open_gate_json(one, principal=principal_of(request), company=one.setting.company, now=now)
+    now, company = request.app[SERVICES].now(), one.setting.company
+    return {
+        **open_gate_json(one, principal=principal_of(request), company=company, now=now),
+        **_deciders_json(free_deciders(one.visit, one.run, one.setting), company),
+    }
+
+
+def _deciders_json(deciders: Collection[str], company: Company) -> dict[str, Any]:
+    first = nsmallest(DECIDERS_MAX, deciders, key=lambda email: (rank(company.person(email).role), email))
+    return {"deciders": first, "deciders_count": len(deciders)}
 
 
 async def _found(request: web.Request) -> GateInRun:

@@ -7477,6 +7477,39 @@ export interface components {
             earlier: components["schemas"]["EarlierCall"][];
         };
         /**
+         * OpenGateDetail
+         * @description An open gate that is read alone, and who may decide there now.
+         *
+         *     Those who are barred, whom the run is about, or whose verdict counts already are not among them.
+         */
+        OpenGateDetail: {
+            run_id: string;
+            vertical: string;
+            title: string;
+            business_key: string | null;
+            gate: components["schemas"]["Gate"];
+            can_decide: boolean;
+            why_not: ("role" | "group" | "function" | "four_eyes" | "machine" | "already_decided") | null;
+            /** @description The caller decides in the place of another alone: `on_behalf_of` names whom. */
+            for_another: boolean;
+            due_at: string | null;
+            clock_due_at: string | null;
+            escalation: components["schemas"]["Escalated"] | null;
+            verdicts: components["schemas"]["Verdict"][];
+            proposals: components["schemas"]["Proposal"][];
+            solo: boolean;
+            /** @description Who started the run is to be kept out, and nobody knows for whom its key acts. */
+            four_eyes_open: boolean;
+            claimed_by: string | null;
+            claimed_at: string | null;
+            /** @description At an action: what its agent wanted before in this context, newest first. */
+            earlier: components["schemas"]["EarlierCall"][];
+            /** @description E-mail addresses of the first of those who may, in their own right; the least roles first. */
+            deciders: string[];
+            /** @description How many they are, those that are not listed too. */
+            deciders_count: number;
+        };
+        /**
          * OwnAccount
          * @description Who makes the request, and the companies to switch to.
          */
@@ -9873,6 +9906,7 @@ export type NotificationDelivery = components['schemas']['NotificationDelivery']
 export type NotificationRule = components['schemas']['NotificationRule'];
 export type OpenAge = components['schemas']['OpenAge'];
 export type OpenGate = components['schemas']['OpenGate'];
+export type OpenGateDetail = components['schemas']['OpenGateDetail'];
 export type OwnAccount = components['schemas']['OwnAccount'];
 export type PageSession = components['schemas']['PageSession'];
 export type Panel = components['schemas']['Panel'];
@@ -13130,7 +13164,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["OpenGate"];
+                    "application/json": components["schemas"]["OpenGateDetail"];
                 };
             };
             401: components["responses"]["Problem401"];
@@ -13197,7 +13231,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["OpenGate"];
+                    "application/json": components["schemas"]["OpenGateDetail"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -13231,7 +13265,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["OpenGate"];
+                    "application/json": components["schemas"]["OpenGateDetail"];
                 };
             };
             401: components["responses"]["Problem401"];

@@ -48,6 +48,7 @@ export type {
   NotificationDelivery,
   NotificationRule,
   OpenGate,
+  OpenGateDetail,
   Panel,
   PlannedCall,
   Policy,

@@ -3,7 +3,7 @@
 import type { Member } from "../api/types";
 import { labels as t } from "./en/labels";
 import { formatList } from "./formats";
-import { aRole, mayDecide, ROLES } from "./labels";
+import { aRole } from "./labels";
 
 const DECIDERS_NAMED = 5;
 
@@ -24,21 +24,16 @@ export function roleSentence(role: string): string {
   return t("youAre", { role: aRole(role) });
 }
 
-/** The members who may decide, those of the lowest role first: “Ada, Grace and 3 others”. */
+/** The first of so many people by their e-mail addresses: “Ada, Grace and 3 others”. */
 export function namedDeciders(
   members: Member[],
-  needed: string | null,
-  me: string | null,
-  type: "conjunction" | "disjunction" = "conjunction",
+  deciders: readonly string[],
+  count: number,
+  type: "conjunction" | "disjunction",
 ): string | null {
-  const found = members
-    .filter((one) => one.status === "active" && one.id !== me && mayDecide(one.role, needed))
-    .sort((a, b) => ROLES.indexOf(a.role) - ROLES.indexOf(b.role));
-  if (found.length === 0) return null;
+  if (deciders.length === 0) return null;
   const names = memberNames(members);
-  const shown = found
-    .slice(0, DECIDERS_NAMED)
-    .map((one) => names.get(one.email.toLowerCase()) ?? one.email);
-  const rest = found.length - shown.length;
+  const shown = deciders.slice(0, DECIDERS_NAMED).map((one) => names.get(one.toLowerCase()) ?? one);
+  const rest = count - shown.length;
   return formatList(rest === 0 ? shown : [...shown, t("others", { count: rest })], type);
 }

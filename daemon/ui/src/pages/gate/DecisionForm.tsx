@@ -114,7 +114,7 @@ export function DecisionForm({
       <>
         <WhoDecides
           shown={shown}
-          whyNot={standing.whyNot}
+          standing={standing}
           comment={texts.comment}
           label={label}
           may={false}
@@ -133,7 +133,7 @@ export function DecisionForm({
       aria-labelledby={`${name}-title`}
     >
       <h2 id={`${name}-title`}>{t("yourDecision")}</h2>
-      <WhoDecides shown={shown} whyNot={null} comment={texts.comment} label={label} may />
+      <WhoDecides shown={shown} standing={standing} comment={texts.comment} label={label} may />
       <fieldset disabled={blocked || busy} className="choices">
         <legend className="visually-hidden">{t("yourDecision")}</legend>
         {gate.decisions.map((text) => (

@@ -3,7 +3,7 @@
 import { useEffect } from "react";
 import { get, getAll } from "../../api/client";
 import { useEvents, usePeopleChanges } from "../../api/eventStream";
-import type { Delegation, Gate, OpenGate, Run } from "../../api/types";
+import type { Delegation, Gate, OpenGate, OpenGateDetail, Run } from "../../api/types";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
 import { mayDecide } from "../../text/labels";
@@ -18,6 +18,9 @@ export interface Standing {
   delegations: Delegation[];
   /** Who has said that they look at it; that binds nobody. */
   claimedBy: string | null;
+  /** The addresses of the first of those who may decide now, and how many they all are. */
+  deciders: readonly string[];
+  decidersCount: number;
   reload: () => void;
 }
 
@@ -26,7 +29,7 @@ const DELEGATIONS_MAX = 200;
 export function useStanding(run: Run, gate: Gate, version: number): Standing {
   const { role, member_id } = useAccount();
   const path = `/process-runs/${run.id}/gates/${encodeURIComponent(gate.step_id)}`;
-  const { value, reload } = useLoad(path, () => get<OpenGate>(path));
+  const { value, reload } = useLoad(path, () => get<OpenGateDetail>(path));
   const given = useLoad("delegations", () =>
     getAll<Delegation>("/delegations?limit=200", DELEGATIONS_MAX),
   );
@@ -54,6 +57,8 @@ export function useStanding(run: Run, gate: Gate, version: number): Standing {
     fourEyesOpen: value?.four_eyes_open ?? false,
     delegations,
     claimedBy: value?.claimed_by ?? null,
+    deciders: value?.deciders ?? [],
+    decidersCount: value?.deciders_count ?? 0,
     reload,
   };
 }
