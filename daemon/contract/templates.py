@@ -452,6 +452,12 @@ class TemplateCheck(Response):
     guards: tuple[Guard, ...] = ()
     canvas: Canvas | None = Field(None, description="The graph, where it can be drawn.")
     clocks: tuple[SlowestPath, ...] = ()
+    loosened: tuple[Loosened, ...] = Field(
+        (), description="The gates that it makes laxer as the caller's next version of its vertical, where it is valid."
+    )
+    awaits_approval: bool = Field(
+        default=False, description="As that version it would wait for another person, by the policy `change_gates`."
+    )
 
 
 class DraftDocument(Response):

@@ -18,6 +18,7 @@ from msgspec import UNSET, Struct, convert
 from pydantic import ValidationError
 
 from actors.core.canonical import digest
+from actors.core.gate_policy import Loosened
 from actors.core.messages import kept_kind
 from actors.core.people import ByKind
 from actors.core.rules import Violation, guards, policy_warnings
@@ -353,11 +354,7 @@ class Publishing:
 
     async def _next(self, author: Author, draft: Draft) -> tuple[OwnVersion, CatalogEntry]:
         """The version that a draft would become."""
-        number, common = 1, self._catalog.common(draft.vertical)
-        if common is not None:
-            number = common.version + 1
-        own = await self._catalog.own_versions(author.company_id, draft.vertical)
-        number = max((number, *(one.version + 1 for one in own)))
+        number = await self._next_number(author.company_id, draft.vertical)
         work = partial(_version_of, draft.document, number)
         found = await self._evaluations.evaluated(Asker(author.company_id), LIGHT_BYTES_MAX + 1, work)
         if found.document is None:
@@ -366,20 +363,46 @@ class Publishing:
         template = entry.template
         if found.violations:
             raise Refused(found.violations, tuple(node.id for node in template.nodes))
-        at, by = self._now(), author.made_by or author.by
         before = await self._catalog.version(author.company_id, draft.vertical, number - 1)
-        origin = await self._origin(author.company_id, draft.vertical, by)
-        compare = partial(published, template if before is None else before.template, template, by, origin)
-        loosened = await self._evaluations.evaluated(Asker(author.company_id), LIGHT_BYTES_MAX + 1, compare)
         version = OwnVersion(
-            *(author.company_id, draft.vertical, number, template.digest, template.title, at, author.by),
+            *(author.company_id, draft.vertical, number, template.digest, template.title, self._now(), author.by),
             size=len(entry.document),
             drafted_by=draft.saved_by,
             made_by=author.made_by,
-            loosened=loosened,
+            loosened=await self._loosened(author.company_id, before, template, author.made_by or author.by),
             guards=template.guarded,
         )
         return version, entry
+
+    async def _next_number(self, company_id: str, vertical: str) -> int:
+        common, own = self._catalog.common(vertical), await self._catalog.own_versions(company_id, vertical)
+        return max((1 if common is None else common.version + 1, *(one.version + 1 for one in own)))
+
+    async def loosened(self, author: Author, template: Template) -> tuple[tuple[Loosened, ...], bool]:
+        """The gates that a template would make laxer as somebody's next version.
+
+        The second member says whether it is laxer than the very version before it.
+        """
+        number = await self._next_number(author.company_id, template.vertical)
+        before = await self._catalog.version(author.company_id, template.vertical, number - 1)
+        found = await self._loosened(author.company_id, before, template, author.made_by or author.by)
+        laxer = bool(found) and bool(await self._loosened(author.company_id, before, template, NOBODY))
+        return found, laxer
+
+    async def _laxer(self, version: OwnVersion, entry: CatalogEntry) -> bool:
+        """Whether a version is laxer than the very one before it, whoever made that."""
+        before = await self._catalog.version(version.company_id, version.vertical, version.version - 1)
+        return bool(await self._loosened(version.company_id, before, entry.template, NOBODY))
+
+    async def _loosened(
+        self, company_id: str, before: CatalogEntry | None, template: Template, by: str
+    ) -> tuple[Loosened, ...]:
+        """The gates that a version is laxer at than one before it, as a version of somebody."""
+        if before is None:
+            return ()
+        origin = await self._origin(company_id, template.vertical, by)
+        compare = partial(published, before.template, template, by, origin)
+        return await self._evaluations.evaluated(Asker(company_id), LIGHT_BYTES_MAX + 1, compare)
 
     async def _origin(self, company_id: str, vertical: str, by: str) -> Template | None:
         """The version before the newest ones that somebody has published, where those are any."""
@@ -387,14 +410,6 @@ class Publishing:
         newest = [*takewhile(lambda one: by == (one.made_by or one.published_by), own)]
         found = None if not newest else await self._catalog.version(company_id, vertical, newest[-1].version - 1)
         return None if found is None else found.template
-
-    async def _laxer(self, version: OwnVersion, entry: CatalogEntry) -> bool:
-        """Whether a version is laxer than the very one before it, whoever made that."""
-        before = await self._catalog.version(version.company_id, version.vertical, version.version - 1)
-        if before is None:
-            return False
-        compare = partial(published, before.template, entry.template, NOBODY)
-        return bool(await self._evaluations.evaluated(Asker(version.company_id), LIGHT_BYTES_MAX + 1, compare))
 
     async def _keep(
         self,

@@ -214,3 +214,53 @@ def test_a_rule_that_is_proposed_says_what_it_would_allow(window: Window, compan
     expect(waiting(page)).to_contain_text("Newest calls that it would have allowed 1")
     decide(page, "Approve", "small ones")
     expect(page.get_by_text("The change is approved and done.")).to_be_visible()
+
+
+def asked_to_publish(window: Window) -> Any:
+    """The dialog that asks before the draft of petty cash is published."""
+    page = window.open("templates", "petty-cash", "edit")
+    expect(page.get_by_text("Valid. The draft can be published.")).to_be_visible()
+    page.get_by_role("button", name="Publish").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("button", name="Publish")).to_be_enabled()
+    return dialog
+
+
+def test_who_publishes_a_version_that_asks_less_reads_before_what_that_keeps_them_from(
+    window: Window, company: Company
+) -> None:
+    publish(company, 2)
+    company.send("PUT", f"{PATH}/draft", {**document(2), "title": "Cash"})
+    expect(asked_to_publish(window).locator(".note")).to_have_count(0)
+    company.send("PUT", f"{PATH}/draft", document(1))
+    window.page.reload()
+    dialog = asked_to_publish(window)
+    expect(dialog.locator(".note")).to_contain_text("It asks less than before at “Sign off”.")
+    expect(dialog).to_contain_text("As the only person of the company you decide there all the same.")
+    colleague(company, "Grace", "admin")
+    expect(dialog).to_contain_text("If you publish it, you do not decide there in its runs. Others do.")
+    expect(dialog).not_to_contain_text("waits")
+    dialog.get_by_role("button", name="Publish").click()
+    expect(window.page.get_by_role("dialog")).to_contain_text("Version 2 is published")
+    page = window.gate(company.start("petty-cash", {}))
+    expect(page.get_by_text("Ask Grace.")).to_be_visible()
+
+
+def test_who_publishes_reads_that_a_version_which_asks_less_waits_for_another_person(
+    window: Window, company: Company
+) -> None:
+    colleague(company, "Grace", "admin")
+    publish(company, 2)
+    gated(company)
+    gate = {"id": "also", "kind": "gate", "label": "Look again", "tier": "high", "next": "end"}
+    steps = [{**document(2)["steps"][0], "next": "also"}, gate, document(2)["steps"][1]]
+    company.send("PUT", f"{PATH}/draft", {**document(2), "steps": steps})
+    company.send("POST", f"{PATH}/publish", {})
+    company.send("PUT", f"{PATH}/draft", document(1))
+    dialog = asked_to_publish(window)
+    expect(dialog).to_contain_text("It asks less than before at “Sign off”.")
+    expect(dialog).to_contain_text("It has no gate at “Look again” any more.")
+    expect(dialog).to_contain_text("It waits until another person approves it. Nothing is published before.")
+    assert_accessible(window.page)
+    dialog.get_by_role("button", name="Publish").click()
+    expect(dialog.get_by_role("link", name="Show what waits")).to_be_visible()

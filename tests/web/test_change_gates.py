@@ -386,3 +386,25 @@ async def test_another_digest_an_unknown_change_and_one_of_another_company_are_r
     assert_invalid(await ann.post(path, {"digest": change["digest"], "by": "x"}), "/by")
     assert_invalid(await ann.put(policy_of(ann), {"change_gates": {"acts": []}}), "/change_gates/acts")
     assert_invalid(await ann.put(policy_of(ann), {"change_gates": {"acts": ["all"]}}), "/change_gates/acts/0")
+
+
+async def test_a_check_says_what_a_version_makes_laxer_and_whether_it_waits(ann: Person) -> None:
+    bob, _ = await office(ann)
+
+    async def told(person: Person, one: dict[str, Any]) -> tuple[list[Any], bool]:
+        answer = await person.post("/process-templates/validate", one)
+        assert answer.status == 200, answer.raw
+        found = [(each["step_id"], each["by"], each["before"]["quorum"]) for each in answer.json["loosened"]]
+        return found, answer.json["awaits_approval"]
+
+    assert await told(bob, document()) == ([], False)
+    await publish(ann, document(**STRICT))
+    assert await told(bob, document(**STRICT)) == ([], False)
+    assert await told(bob, document()) == ([("signoff", [bob.email], 2)], False)
+    assert await told(await key_of(bob), document()) == ([("signoff", [bob.email], 2)], False)
+    await gated(ann)
+    assert await told(bob, document()) == ([("signoff", [bob.email], 2)], True)
+    assert (await decides(ann, (await draft(bob, document())).json)).status == 200
+    # What was laxer before stays so for who made it, and waits for nobody anew.
+    assert await told(bob, document("Again")) == ([("signoff", [bob.email], 2)], False)
+    assert await told(ann, document("Again")) == ([], False)

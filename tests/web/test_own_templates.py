@@ -65,6 +65,8 @@ async def test_a_document_that_keeps_all_rules_is_valid_and_its_steps_come_in_or
         "gates": ["signoff"],
         "guards": [{"step_id": "pay", "gates": ["signoff"]}],
         "clocks": [],
+        "loosened": [],
+        "awaits_approval": False,
     }
 
 

@@ -680,7 +680,8 @@ export interface paths {
          * Check a template
          * @description Names all rules that a template or a graph breaks, each with its node or edge.
          *
-         *     Nothing is stored.
+         *     Nothing is stored. Who makes a gate laxer by a version does not decide there: `loosened` tells
+         *     the caller before.
          *
          *     Needs the role `viewer`.
          */
@@ -9027,6 +9028,10 @@ export interface components {
             /** @description The graph, where it can be drawn. */
             canvas: components["schemas"]["Canvas"] | null;
             clocks: components["schemas"]["SlowestPath"][];
+            /** @description The gates that it makes laxer as the caller's next version of its vertical, where it is valid. */
+            loosened: components["schemas"]["Loosened"][];
+            /** @description As that version it would wait for another person, by the policy `change_gates`. */
+            awaits_approval: boolean;
         };
         /**
          * TemplateDetail

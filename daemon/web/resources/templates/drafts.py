@@ -50,13 +50,26 @@ YEARS = range(1_900, 2_100)
 async def validate_template(request: web.Request) -> web.Response:
     """Names all rules that a template or a graph breaks, each with its node or edge.
 
-    Nothing is stored.
+    Nothing is stored. Who makes a gate laxer by a version does not decide there: `loosened` tells
+    the caller before.
     """
     raw = await read_object(request)
     await parse(request, contract.CheckTemplate, raw)
     found = await check(request, raw)
     template = (await template_of(request, found)) if found.drawn else None
-    return json_response(await beside_loop(request, partial(check_json, found, template)))
+    told = await beside_loop(request, partial(check_json, found, template))
+    if template is not None and not found.violations and raw.get("vertical") is not None:
+        told |= await _loosened_json(request, template)
+    return json_response(told)
+
+
+async def _loosened_json(request: web.Request, template: Template) -> dict[str, Any]:
+    """What is laxer at a template that the caller may be about to publish."""
+    services, author = request.app[SERVICES], author_of(request)
+    with slot_released():
+        found, laxer = await services.publishing.loosened(author, template)
+    waits = laxer and await services.identity.changes.gated(author.company_id, "publish_laxer")
+    return {"loosened": [contract.Loosened.view(one) for one in found], "awaits_approval": waits}
 
 
 @Operation("Get a draft", "read", contract.DraftDocument, headers=("If-None-Match",))
@@ -154,6 +167,8 @@ def check_json(found: Checked, template: Template | None) -> dict[str, Any]:
         "guards": [{"step_id": step, "gates": gates} for step, gates in found.guards],
         "canvas": None if template is None else canvas_json(template),
         "clocks": [contract.SlowestPath.view(one) for one in found.clocks],
+        "loosened": (),
+        "awaits_approval": False,
     }
 
 

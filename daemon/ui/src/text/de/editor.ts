@@ -47,6 +47,13 @@ export const editor: Translation<typeof english> = {
   publish: "Veröffentlichen",
   publishAsk: "Diesen Entwurf veröffentlichen?",
   publishing: "Wird veröffentlicht…",
+  quoted: "„{label}“",
+  asksLess: "Er verlangt bei {gates} weniger als zuvor.",
+  noGate: "Er hat bei {gates} keine Freigabe mehr.",
+  isBarred:
+    "Wenn Sie ihn veröffentlichen, entscheiden Sie dort in seinen Vorgängen nicht. Andere tun es.",
+  decidesAlone: "Als einzige Person des Unternehmens entscheiden Sie dort trotzdem.",
+  awaitsApproval: "Er wartet, bis eine andere Person zustimmt. Vorher wird nichts veröffentlicht.",
   groupsEmpty: "Bei „{step}“ kann noch niemand entscheiden: {groups} hat keine Mitglieder.",
   publishHint: "Ab jetzt gestartete Vorgänge folgen ihm. Laufende Vorgänge behalten ihre Version.",
   published: "Version {version} ist veröffentlicht",

@@ -46,6 +46,12 @@ export const editor: Translation<typeof english> = {
   publish: "Publicar",
   publishAsk: "¿Publicar este borrador?",
   publishing: "Publicando…",
+  quoted: "«{label}»",
+  asksLess: "Exige menos que antes en {gates}.",
+  noGate: "Ya no tiene aprobación en {gates}.",
+  isBarred: "Si lo publica, usted no decide ahí en sus procesos. Lo hacen otras personas.",
+  decidesAlone: "Como única persona de la empresa, usted decide ahí de todos modos.",
+  awaitsApproval: "Espera hasta que otra persona lo apruebe. Antes no se publica nada.",
   groupsEmpty: "En «{step}» aún no puede decidir nadie: {groups} no tiene miembros.",
   publishHint:
     "Los procesos que se inicien desde ahora lo siguen. Los que están en curso conservan su versión.",

@@ -1,13 +1,22 @@
 /** Make the draft a version, after a question, and say what that means for runs. */
 
 import { useState } from "react";
-import { getAll, newIdempotencyKey, type Problem, send, toProblem } from "../../../api/client";
+import {
+  get,
+  getAll,
+  newIdempotencyKey,
+  post,
+  type Problem,
+  send,
+  toProblem,
+} from "../../../api/client";
 import { clearCache } from "../../../api/resources";
-import type { Group, PublishedVersion } from "../../../api/types";
+import type { Group, Policy, PublishedVersion, TemplateCheck } from "../../../api/types";
 import { Dialog } from "../../../components/Dialog";
 import { Note } from "../../../components/Feedback";
 import { FormProblem } from "../../../components/FieldErrors";
 import { Label, plainText } from "../../../components/Text";
+import { useMembers } from "../../../state/members";
 import { linkTo } from "../../../state/router";
 import { useAccount } from "../../../state/session";
 import { useLoad } from "../../../state/useLoad";
@@ -73,6 +82,7 @@ export function Publish({ editing }: { editing: Editing }) {
         >
           <p>{t("publishHint")}</p>
           <EmptyGroups draft={draft} />
+          <AsksLess editing={editing} draft={draft} />
           <FormProblem problem={problem} />
         </Dialog>
       )}
@@ -110,4 +120,42 @@ function EmptyGroups({ draft }: { draft: Draft }) {
     const said = { step: step.label, groups: formatList(groups) };
     return <Note key={step.id} kind="warn" title={plainText(t("groupsEmpty", said))} />;
   });
+}
+
+/** Gates that ask less than before, what that keeps the publisher from, and whether it waits. */
+function AsksLess({ editing, draft }: { editing: Editing; draft: Draft }) {
+  // Others may have published since the draft was checked.
+  const asked = useLoad(`what ${editing.etag} makes laxer`, () =>
+    post<TemplateCheck>("/process-templates/validate", draft),
+  );
+  const check = asked.value ?? editing.check;
+  const alone = useAlone();
+  if (check === null || check.loosened.length === 0) return null;
+  const before = [...(check.canvas?.nodes ?? []), ...(editing.published?.steps ?? [])];
+  const named = (isGate: boolean) =>
+    check.loosened
+      .filter((one) => check.gates.includes(one.step_id) === isGate)
+      .map((one) => before.find((step) => step.id === one.step_id)?.label ?? one.step_id)
+      .map((label) => t("quoted", { label }));
+  const [laxer, gone] = [named(true), named(false)];
+  return (
+    <Note
+      kind="warn"
+      title={[
+        ...(laxer.length > 0 ? [t("asksLess", { gates: formatList(laxer) })] : []),
+        ...(gone.length > 0 ? [t("noGate", { gates: formatList(gone, "disjunction") })] : []),
+      ].join(" ")}
+    >
+      {laxer.length > 0 && <p>{t(alone ? "decidesAlone" : "isBarred")}</p>}
+      {check.awaits_approval && <p>{t("awaitsApproval")}</p>}
+    </Note>
+  );
+}
+
+/** Whether the reader is the only person of the company, and decides alone. */
+function useAlone(): boolean {
+  const path = `/companies/${encodeURIComponent(useAccount().company.id)}/policy`;
+  const policy = useLoad(path, () => get<Policy>(path)).value;
+  const active = useMembers().value?.filter((one) => one.status === "active");
+  return policy?.solo === true && active?.length === 1;
 }
