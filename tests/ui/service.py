@@ -27,6 +27,7 @@ class Service:
     port: int = 0
     process: subprocess.Popen[str] | None = None
     count: int = 0
+    program: tuple[str, ...] = ("-m", "daemon")
 
     @property
     def url(self) -> str:
@@ -40,7 +41,7 @@ class Service:
             "PENSTOCK_DATA_DIR": str(self.folder / "data"),
             "PENSTOCK_TEMPLATES_DIR": str(self.templates),
         }
-        command = [sys.executable, "-m", "daemon", "serve", "--port", str(self.port)]
+        command = [sys.executable, *self.program, "serve", "--port", str(self.port)]
         with (self.folder / "stderr").open("a") as log:
             self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
         assert self.process.stdout is not None

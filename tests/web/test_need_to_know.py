@@ -329,6 +329,21 @@ async def test_the_glass_of_a_run_that_has_ended_is_mended_in_time(
     assert await readers(found, run) == READ
 
 
+async def test_who_broke_glass_is_told_when_its_hour_is_over_and_nothing_of_the_run(
+    ann: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = await office(ann)
+    run = await found.start()
+    monkeypatch.setattr("actors.core.commands.glass.BROKEN", timedelta(milliseconds=300))
+    async with asyncio.timeout(PATIENCE_S), CompanyStream(found["boss"], "") as stream:
+        await found["boss"].post(f"/process-runs/{run['id']}/break-glass", {"reason": "The auditor waits."})
+        told = [await anext(stream)]
+        while told[-1]["event"] != "people_changed":
+            told.append(await anext(stream))
+    assert {one["event"] for one in told} <= {"glass_broken", "people_changed"}
+    assert await readers(found, run) == READ
+
+
 async def test_whom_a_run_was_about_finds_nothing_of_it_once_their_address_is_redacted(ann: Person) -> None:
     found = await office(ann)
     run = await found.start()

@@ -13,6 +13,8 @@ from typing import Any
 from aiohttp import web
 
 from actors.core.gate_policy import GateFunction
+from actors.core.messages import GlassMended
+from actors.core.people import address_key
 from actors.core.reading.scope import ReadScope
 from actors.core.run import Run, Visit
 from daemon.audit.evidence import run_of_entry, walk_chain
@@ -97,6 +99,7 @@ async def list_events(request: web.Request) -> web.StreamResponse:
     With `Accept: text/event-stream` they are streamed live. There `connectors_changed`,
     `people_changed` and `claims_changed`, which have no id, say that connectors, members with their
     roles, groups and functions, or claims of gates that the caller may read changed.
+    `people_changed` says, too, that the hour is over for which the caller broke the glass of a run.
     """
     services, company_id = request.app[SERVICES], principal_of(request).company_id
     ids, after = services.store.event_ids, await _after(request, company_id)
@@ -186,6 +189,8 @@ async def _of_company(
             seen = await seen_of(request, found)
             work = partial(_frames_of_company, store.event_ids, company_id, seen)
             yield await request.app[SERVICES].offload.run_by_size(company_id, found.size, work)
+            if any(_is_mended_for(principal_of(request).email, one) for one in found):
+                yield notice("people_changed", {"type": "people_changed"})
         if store.failovers != failovers:
             return
         if await soon(subscription.next) is None:
@@ -201,6 +206,11 @@ async def _of_company(
             subscription.claims_changed = set()
             if await _open_among(request, claimed):
                 yield notice("claims_changed", {"type": "claims_changed"})
+
+
+def _is_mended_for(email: str, one: LoggedEvent) -> bool:
+    """Whether it closes again to somebody the run whose glass they broke; they are not shown it."""
+    return isinstance(one.event, GlassMended) and address_key(one.event.reader) == address_key(email)
 
 
 class _Looked:

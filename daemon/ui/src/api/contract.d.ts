@@ -2376,6 +2376,7 @@ export interface paths {
          *     With `Accept: text/event-stream` they are streamed live. There `connectors_changed`,
          *     `people_changed` and `claims_changed`, which have no id, say that connectors, members with their
          *     roles, groups and functions, or claims of gates that the caller may read changed.
+         *     `people_changed` says, too, that the hour is over for which the caller broke the glass of a run.
          *
          *     Needs the role `viewer`.
          */

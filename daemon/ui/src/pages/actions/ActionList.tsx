@@ -2,7 +2,7 @@
 
 import { useCallback, useMemo } from "react";
 import { prettyPrint } from "../../api/json";
-import { useEvents } from "../../api/eventStream";
+import { useEvents, usePeopleChanges } from "../../api/eventStream";
 import type { Action } from "../../api/types";
 import { StatusWord } from "../../components/Badges";
 import { EmptyState, LoadError, Loading } from "../../components/Feedback";
@@ -35,10 +35,12 @@ export function ActionList({ rules }: { rules: RulesLoaded }) {
     return `/actions/?${given}`;
   }, [asked]);
   const list = useCursorList<Action>(path);
-  useEvents(() => {
+  const reloadSoon = () => {
     window.clearTimeout(timer);
     timer = window.setTimeout(list.reload, RELOAD_MS);
-  });
+  };
+  useEvents(reloadSoon);
+  usePeopleChanges(reloadSoon);
   const cells = useCallback((action: Action) => <ActionCells action={action} />, []);
   const filtered = FILTERS.some((name) => query.get(name) !== "");
   const known = rules.value?.rules.rules.map((rule) => rule.id) ?? [];

@@ -2,7 +2,7 @@
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { type Problem, send, toProblem } from "../../api/client";
-import { useEvents } from "../../api/eventStream";
+import { useEvents, usePeopleChanges } from "../../api/eventStream";
 import type { CompanyEvent } from "../../api/types";
 import { endOfDay, startOfDay } from "../../components/list/DateFilter";
 import { isPersonEvent } from "../../components/record/EventEntry";
@@ -53,14 +53,7 @@ export function useHistory(query: Query): History {
     async (before: Loaded | null) => {
       setBusy(true);
       try {
-        const next =
-          before === null
-            ? {
-                asked,
-                runs: await more({ ...NOTHING, next: runs }),
-                log: await more({ ...NOTHING, next: log }),
-              }
-            : await further(before);
+        const next = before === null ? await first(asked, runs, log) : await further(before);
         if (latest.current === asked) {
           setState(next);
           setProblem(null);
@@ -74,6 +67,17 @@ export function useHistory(query: Query): History {
   );
   useEffect(() => void load(null), [load]);
   const refresh = useRefresh(state, setState, runs, log);
+  const loaded = useRef(state);
+  loaded.current = state;
+  // What has been closed to the reader is there no more.
+  usePeopleChanges(() => {
+    const before = loaded.current;
+    if (before === null || before.asked !== asked) return;
+    asMuch(before, runs, log).then(
+      (next) => latest.current === asked && setState(next),
+      () => undefined,
+    );
+  });
   useEvents((events) => {
     if (events.length === 0 || runs !== null) refresh(RELOAD_MS);
   });
@@ -141,6 +145,26 @@ async function more<T>(part: Part<T>): Promise<Part<T>> {
   if (part.next === null) return part;
   const page = await send<T[]>("GET", part.next);
   return { entries: [...part.entries, ...page.value], next: page.next };
+}
+
+async function first(asked: string, runs: string | null, log: string | null): Promise<Loaded> {
+  const [events, entries] = await Promise.all([
+    more<CompanyEvent>({ ...NOTHING, next: runs }),
+    more<LogEntry>({ ...NOTHING, next: log }),
+  ]);
+  return { asked, runs: events, log: entries };
+}
+
+/** Load anew what is loaded. */
+async function asMuch(before: Loaded, runs: string | null, log: string | null): Promise<Loaded> {
+  let next = await first(before.asked, runs, log);
+  while (countOf(next) < countOf(before) && (next.runs.next ?? next.log.next) !== null)
+    next = await further(next);
+  return next;
+}
+
+function countOf({ runs, log }: Loaded): number {
+  return runs.entries.length + log.entries.length;
 }
 
 /** Load on where less is loaded, so that the merged list goes on. */

@@ -2,7 +2,7 @@
 
 import { useCallback } from "react";
 import type { RunRow } from "../../api/types";
-import { useEvents } from "../../api/eventStream";
+import { useEvents, usePeopleChanges } from "../../api/eventStream";
 import { EmptyState, LoadError, Loading } from "../../components/Feedback";
 import { Heading } from "../../components/Heading";
 import { Icon } from "../../components/Icon";
@@ -27,11 +27,15 @@ export function RunsPage() {
   const titles = useTemplateTitles();
   const list = useCursorList<RunRow>(useRunPath(query));
   const filtered = FILTERS.some((name) => query.get(name) !== "");
-  useEvents((events) => {
-    if (events.length > 0 && !events.some((event) => STATUS_EVENTS.has(event.event.type))) return;
+  const reloadSoon = () => {
     window.clearTimeout(timer);
     timer = window.setTimeout(list.reload, RELOAD_MS);
+  };
+  useEvents((events) => {
+    if (events.length === 0 || events.some((event) => STATUS_EVENTS.has(event.event.type)))
+      reloadSoon();
   });
+  usePeopleChanges(reloadSoon);
   return (
     <>
       <Heading title={t("runs")}>
