@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 
 from playwright.sync_api import Page, Route, expect
 
@@ -349,3 +350,42 @@ def test_only_who_may_really_decide_is_named_as_whom_to_ask(
     expect(page.get_by_text("Ask Eve.")).to_be_visible()
     deciding = windows(service.url).enter(company).gate(run, "ok")
     expect(deciding.get_by_text("Others who may decide: Eve.")).to_be_visible()
+
+
+def test_whom_an_escalation_lets_decide_below_the_role_of_the_gate_decides_on_the_page(
+    windows: Windows, service: Service, company: Company
+) -> None:
+    admin = colleague(company, "Eve", "admin")
+    outcome = {"escalate": "admin", "again": "P1D", "then": "denied"}
+    whole = document(1)
+    steps = [{**whole["steps"][0], "role": "owner", "deadline": "PT1S", "on_deadline": outcome}, *whole["steps"][1:]]
+    company.send("PUT", f"{PATH}/draft", {**whole, "steps": steps})
+    company.send("POST", f"{PATH}/publish", {})
+    run = company.start("petty-cash", {})
+    page = windows(service.url).enter(admin).gate(run)
+    expect(page.get_by_text("an admin may decide, too.")).to_be_visible()
+    decide(page, "Approve")
+    expect(page.get_by_role("heading", name="Your decision is recorded")).to_be_visible()
+
+
+def test_a_delegate_is_offered_to_decide_for_those_alone_who_may_decide_here(
+    windows: Windows, service: Service, company: Company
+) -> None:
+    bob, cyd = finance(company, "Bob", "Cyd")
+    dan = colleague(company, "Dan", "viewer")
+    now = datetime.now(UTC)
+    for giver in (bob, cyd):
+        span = {"from": now.isoformat(), "until": (now + timedelta(days=1)).isoformat()}
+        giver.send("POST", "/delegations/", {"to": member_of(company, dan.email), **span})
+    run = bob.start("payment")
+    page = windows(service.url).enter(dan).gate(run)
+    expect(page.get_by_label("Decide", exact=True)).to_contain_text("For Cyd")
+    expect(page.get_by_label("Decide", exact=True)).not_to_contain_text("For Bob")
+    sign(page)
+    expect(page.get_by_text("Your decision counts.")).to_be_visible()
+    expect(page.get_by_role("radio")).to_have_count(0)
+    own = cyd.start("payment")
+    company.send("DELETE", f"{members_path(company)}/{member_of(company, bob.email)}")
+    page = windows(service.url).enter(dan).gate(own)
+    expect(page.get_by_text("You can read everything here, but not decide.")).to_be_visible()
+    expect(page.get_by_role("radio")).to_have_count(0)

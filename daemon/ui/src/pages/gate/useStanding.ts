@@ -3,10 +3,11 @@
 import { useEffect } from "react";
 import { get, getAll } from "../../api/client";
 import { useEvents, usePeopleChanges } from "../../api/eventStream";
-import type { Delegation, Gate, OpenGate, OpenGateDetail, Run } from "../../api/types";
+import type { Delegation, Gate, Member, OpenGate, OpenGateDetail, Run } from "../../api/types";
+import { useMembers } from "../../state/members";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
-import { mayDecide } from "../../text/labels";
+import { isAtLeast, mayDecide } from "../../text/labels";
 
 export interface Standing {
   canDecide: boolean;
@@ -39,17 +40,23 @@ export function useStanding(run: Run, gate: Gate, version: number): Standing {
   useEvents((events) => {
     if (events.length === 0) reload();
   });
+  const members = useMembers().value;
   const now = Date.now();
   const delegations = (given.value ?? []).filter(
     (one) =>
       one.to === member_id &&
       Date.parse(one.from) <= now &&
       now < Date.parse(one.until) &&
-      (one.verticals === null || one.verticals.includes(run.vertical)),
+      (one.verticals === null || one.verticals.includes(run.vertical)) &&
+      mayGive(one.giver, value, members),
   );
   // Who fills a bound function decides whatever their role, which the service alone knows.
   const filled = gate.function?.bound === true && value !== null;
-  const may = filled || mayDecide(role, gate.role);
+  const opened = [gate.escalation?.to ?? null, gate.breach_role];
+  const may =
+    filled ||
+    mayDecide(role, gate.role) ||
+    opened.some((least) => least !== null && isAtLeast(role, least));
   return {
     canDecide: value === null ? may : value.can_decide && !value.for_another && may,
     whyNot: value === null || !may ? (may ? null : "role") : value.why_not,
@@ -61,4 +68,12 @@ export function useStanding(run: Run, gate: Gate, version: number): Standing {
     decidersCount: value?.deciders_count ?? 0,
     reload,
   };
+}
+
+/** Whether a giver may decide here, so that who has the delegation may; unknown, they may. */
+function mayGive(giver: string, open: OpenGateDetail | null, members: Member[] | null): boolean {
+  if (open === null || members === null) return true;
+  const { can_decide, deciders, deciders_count: count } = open;
+  const email = members.find(({ id }) => id === giver)?.email ?? "";
+  return can_decide && (deciders.includes(email) || deciders.length < count);
 }
