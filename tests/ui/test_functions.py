@@ -10,7 +10,7 @@ from tests.ui.browser import Window, decide
 from tests.ui.conftest import Windows
 from tests.ui.editor import begin, choose, draft, saved
 from tests.ui.notice import started
-from tests.ui.people import colleague
+from tests.ui.people import colleague, member_of, members_path
 from tests.ui.service import Company, Service
 
 
@@ -75,3 +75,28 @@ def test_functions_and_readers_are_written_in_the_editor(window: Window, company
     assert stored["functions"] == {"medical-director": {"label": "Medical director"}}
     assert stored["readers"] == {"role": "admin", "functions": ["medical-director"]}
     assert stored["steps"][0]["function"] == "medical-director"
+
+
+def test_whom_another_admin_binds_meanwhile_is_shown_and_not_lost(
+    windows: Windows, window: Window, service: Service, company: Company
+) -> None:
+    grace, kim = colleague(company, "Grace", "admin"), colleague(company, "Kim", "viewer")
+    page = window.open("people")
+    page.get_by_role("button", name="Bind Medical director").click()
+    there = windows(service.url).enter(grace).open("people")
+    there.get_by_role("button", name="Bind Medical director").click()
+    there.get_by_role("dialog").get_by_label("Kim").check()
+    there.get_by_role("dialog").get_by_role("button", name="Bind").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.locator(".note").first).to_contain_text("Somebody has changed it meanwhile.")
+    expect(dialog.locator(".note").first).to_contain_text("Filled by Kim.")
+    dialog.get_by_role("button", name="Keep as it is").click()
+    expect(page.get_by_role("list", name="Functions")).to_contain_text("Filled by Kim. 1 person")
+    expect(window.open("people", "readers", "notice").get_by_text("Filled by Kim.")).to_be_visible()
+    company.send("DELETE", f"{members_path(company)}/{member_of(company, kim.email)}")
+    expect(page.get_by_text("Nobody there is active.")).to_be_visible()
+    page = window.open("people")
+    page.get_by_role("button", name="Bind Medical director").click()
+    page.get_by_role("dialog").get_by_label("Grace").check()
+    page.get_by_role("dialog").get_by_role("button", name="Bind").click()
+    expect(page.get_by_role("list", name="Functions")).to_contain_text("Filled by Grace. 1 person")

@@ -157,3 +157,21 @@ def test_who_may_read_is_accessible(window: Window, company: Company) -> None:
     break_glass(page, UNKNOWN)
     expect(page.get_by_role("alert")).to_be_visible()
     assert_accessible(page)
+
+
+def test_readers_that_another_admin_narrows_meanwhile_are_shown_and_not_replaced_unseen(
+    window: Window, company: Company
+) -> None:
+    colleague(company, "Lee", "admin")
+    page = window.open("people", "readers", "payout")
+    form = page.get_by_role("region", name="Narrow who may read")
+    company.send("PUT", policy_of(company), {"readers": {"payout": {"role": "admin"}}})
+    expect(form.get_by_label("From this role")).to_have_value("admin")
+    expect(page.get_by_text("The company narrows it no further.")).to_have_count(0)
+    form.get_by_label("From this role").select_option("member")
+    company.send("PUT", policy_of(company), {"readers": {"payout": {"role": "owner"}}})
+    expect(form.get_by_text("Somebody has changed it meanwhile. Saving replaces that.")).to_be_visible()
+    form.get_by_role("button", name="Save who may read").click()
+    expect(form.get_by_text("Who may read is changed")).to_be_visible()
+    expect(form.get_by_text("Somebody has changed it meanwhile.")).to_have_count(0)
+    assert company.send("GET", policy_of(company))["readers"]["payout"]["role"] == "member"

@@ -2,6 +2,8 @@
 
 import { useState } from "react";
 import { getAll, type Problem, send, toProblem } from "../../api/client";
+import { usePeopleChanges } from "../../api/eventStream";
+import { equal } from "../../api/json";
 import { getFunctions } from "../../api/resources";
 import type { CompanyFunction, Group } from "../../api/types";
 import { Dialog } from "../../components/Dialog";
@@ -24,6 +26,7 @@ export function Functions({ manages }: { manages: boolean }) {
   const { value, problem, reload, set } = useLoad(`functions of ${company}`, () =>
     getFunctions(company),
   );
+  usePeopleChanges(reload);
   const [editing, setEditing] = useState<string | null>(null);
   const edited = editing === null ? undefined : value?.[editing];
   return (
@@ -153,10 +156,13 @@ function BindDialog({
   onStored: (next: Record<string, CompanyFunction>) => void;
   onNo: () => void;
 }) {
-  const active = (useMembers().value ?? []).filter((member) => member.status === "active");
+  const members = useMembers().value;
+  const active = (members ?? []).filter((member) => member.status === "active");
   const groups = useLoad(`groups of ${company}`, () =>
     getAll<Group>(`${company}/groups?limit=200`, GROUPS_MAX),
   ).value;
+  const [begun] = useState(one);
+  const meanwhile = !equal([begun.groups, begun.members], [one.groups, one.members]);
   const [binding, setBinding] = useState({ groups: one.groups, members: one.members });
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
@@ -164,8 +170,12 @@ function BindDialog({
   const bind = () => {
     setBusy(true);
     setProblem(null);
+    // Those who have left are not among the choices.
+    const there = binding.members.filter(
+      (one) => members === null || active.some((member) => member.id === one),
+    );
     send<Record<string, CompanyFunction>>("PUT", `${company}/functions`, {
-      body: { [id]: binding },
+      body: { [id]: { ...binding, members: there } },
     }).then(
       ({ value }) => onStored(value),
       (error: unknown) => {
@@ -184,6 +194,13 @@ function BindDialog({
       onYes={bind}
     >
       <p>{t("bindHint")}</p>
+      {meanwhile && (
+        <Note kind="warn" title={t("changedMeanwhile")}>
+          <p>
+            <HeldBy one={one} />
+          </p>
+        </Note>
+      )}
       <FormProblem problem={problem} />
       <fieldset className="ways">
         <legend>{t("groups")}</legend>

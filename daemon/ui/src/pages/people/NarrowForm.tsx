@@ -2,6 +2,7 @@
 
 import { type FormEvent, useState } from "react";
 import { get, type Problem, send, toProblem } from "../../api/client";
+import { equal } from "../../api/json";
 import type { Group, Policy, ReaderRule } from "../../api/types";
 import { Note } from "../../components/Feedback";
 import { Check, Field } from "../../components/Field";
@@ -10,6 +11,7 @@ import { Label } from "../../components/Text";
 import type { Setting } from "../../state/readers";
 import { useAccount } from "../../state/session";
 import { common } from "../../text/en/common";
+import { people } from "../../text/en/people";
 import { readers as t } from "../../text/en/readers";
 import { roleLabel, ROLES } from "../../text/labels";
 
@@ -33,7 +35,13 @@ export function NarrowForm({
 }) {
   const path = `/companies/${encodeURIComponent(useAccount().company.id)}/policy`;
   const [rule, setRule] = useState<ReaderRule | null>(stored);
+  const [begun, setBegun] = useState(stored);
   const [state, setState] = useState<"" | "busy" | "done" | Problem>("");
+  const meanwhile = !isSame(begun, stored);
+  if (meanwhile && (isSame(rule, begun) || isSame(rule, stored))) {
+    setBegun(stored);
+    setRule(stored);
+  }
   const change = (members: Partial<ReaderRule>) => setRule({ ...(rule ?? NOBODY), ...members });
   const save = async (event: FormEvent) => {
     event.preventDefault();
@@ -101,6 +109,7 @@ export function NarrowForm({
             />
           </>
         )}
+        {meanwhile && <Note kind="warn" title={people("changedMeanwhile")} />}
         {locksOut(rule) && <Note kind="warn" title={t("lockedOut")} />}
         <button type="submit" className="button primary" disabled={state === "busy"}>
           {t("save")}
@@ -108,6 +117,12 @@ export function NarrowForm({
       </form>
     </section>
   );
+}
+
+function isSame(one: ReaderRule | null, other: ReaderRule | null): boolean {
+  const plain = (rule: ReaderRule | null) =>
+    rule && [[...rule.functions].sort(), [...rule.groups].sort(), rule.role, rule.starter];
+  return equal(plain(one), plain(other));
 }
 
 /** Names of which each that is checked suffices. */

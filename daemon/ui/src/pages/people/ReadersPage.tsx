@@ -1,6 +1,7 @@
 /** Who may read the runs of a template here and why the reader may not, without a word of any run. */
 
 import { get, getAll, type Problem } from "../../api/client";
+import { usePeopleChanges } from "../../api/eventStream";
 import { getCanvas, getFunctions, getTemplates } from "../../api/resources";
 import type { Delegation, Group, Member, Policy, ReaderRule } from "../../api/types";
 import { LoadError, Loading, Note } from "../../components/Feedback";
@@ -82,6 +83,7 @@ function useFound(
     ]);
     return { canvas, policy, functions, groups, delegations };
   });
+  usePeopleChanges(reload);
   if (value === null) return { found: null, problem, reload };
   const { canvas, policy, functions, groups, delegations } = value;
   const active = members.filter((one) => one.status === "active");

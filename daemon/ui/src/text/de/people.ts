@@ -90,6 +90,7 @@ export const people: Translation<typeof english> = {
   bindTitle: "Wer hat {name} inne?",
   unbind: "Nicht mehr besetzen",
   keepBinding: "So lassen",
+  changedMeanwhile: "Jemand hat es inzwischen geändert. Speichern ersetzt das.",
   bindHint: "Es gilt sofort, auch bei offenen Freigaben.",
   unbound: "Niemand hat sie inne",
   unboundRole: "Niemand hat sie inne: {role} entscheidet",

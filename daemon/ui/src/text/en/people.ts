@@ -90,6 +90,7 @@ export const people = messages("people", {
   bindTitle: "Who fills {name}?",
   unbind: "Unbind",
   keepBinding: "Keep as it is",
+  changedMeanwhile: "Somebody has changed it meanwhile. Saving replaces that.",
   bindHint: "It counts at once, at gates that are open, too.",
   unbound: "Nobody is bound to it",
   unboundRole: "Nobody is bound to it: {role} decides",

@@ -90,6 +90,7 @@ export const people: Translation<typeof english> = {
   bindTitle: "¿Quién ocupa {name}?",
   unbind: "Dejar sin asignar",
   keepBinding: "Dejarlo así",
+  changedMeanwhile: "Alguien lo ha cambiado entretanto. Al guardar se sustituye.",
   bindHint: "Vale de inmediato, también en las aprobaciones abiertas.",
   unbound: "Nadie lo ocupa",
   unboundRole: "Nadie lo ocupa: decide {role}",
