@@ -283,7 +283,7 @@ JOURNEYS: tuple[Journey, ...] = (
         "clean",
         {"employee_id": "E-1", "involuntary": False, "under_legal_hold": False},
         (("final-pay", "approved"), ("wipe-devices", "approved")),
-        (("timing", "on the last day"), ("hold", "no hold")),
+        (("timing", "on the last day"), ("hold", "no hold"), ("held-again", "no hold")),
         "offboarded",
     ),
     Journey(
