@@ -10,6 +10,7 @@ import pytest
 
 from tests.journeys import FIRST
 from tests.web.operators import Operator
+from tests.web.people import colleague
 from tests.web.support import Answer, FarSide, House, Person, assert_invalid, assert_problem
 
 PUBLIC = ("prior-auth", "aml", "collections", "chargeback-representment")
@@ -127,16 +128,17 @@ async def test_the_command_line_shows_what_is_missing_and_brings_it(operator: Op
 
 
 async def test_a_denied_branch_leaves_the_other_gate_open(ann: Person) -> None:
-    run = await ann.start("employee-offboarding", {"employee_id": "E-1", "involuntary": True})
-    assert sorted(run["parked_gates"]) == ["cut-off", "final-pay"]
-    run = (await ann.resume(run, "cut-off", "denied")).json
-    assert (run["status"], run["parked_gates"]) == ("parked", ["final-pay"])
-    run = (await ann.resume(run, "final-pay")).json
+    run = await ann.start("production-change", {"change_id": "C-1", "service": "billing"})
+    assert sorted(run["parked_gates"]) == ["peer-review", "security-review"]
+    bob, cyd = await colleague(ann, "bob", "manager"), await colleague(ann, "cyd", "manager")
+    run = (await bob.resume(run, "peer-review", "denied")).json
+    assert (run["status"], run["parked_gates"]) == ("parked", ["security-review"])
+    run = (await cyd.resume(run, "security-review")).json
     assert (run["status"], run["outcome"]) == ("completed", "denied")
     steps = {visit["step_id"]: visit["status"] for visit in run["trace"]}
-    assert steps["final-pay"] == "done"
-    assert steps["left"] == "cancelled"
-    assert "check-hold" not in steps
+    assert steps["security-review"] == "done"
+    assert steps["reviewed"] == "cancelled"
+    assert "change-approval" not in steps
 
 
 async def test_a_gate_beside_a_failed_branch_is_listed_and_decided(ann: Person, far: FarSide) -> None:
