@@ -88,7 +88,7 @@ def test_a_listed_company_is_asked_for_materiality_whatever_the_authority_is_tol
     told = ["significance significant", "assessment send it", "final-review it is over"]
     verdicts = told if warned == "significant" else [*NOT_SIGNIFICANT]
     filed = ["materiality material", "disclosure-decision file it"]
-    verdicts += filed if outcome == "reported" else ["materiality not material"]
+    verdicts += filed if outcome == "reported" else ["materiality not material", "materiality-review not material"]
     run, _ = played("security-incident", {"significant": True}, *verdicts)
     done = steps(run)
     assert ("send-notification" in done, "file-form-8k" in done) == (warned == "significant", outcome == "reported")
@@ -105,7 +105,7 @@ def test_people_decide_on_an_incident_without_impact_that_nobody_will_close() ->
 
 def test_who_suspects_fraud_in_a_claim_waits_for_the_unit_and_reports_before_the_claim_is_decided() -> None:
     template = ENTRIES["insurance-claim"].template
-    assert {edge.target for edge in template.leaving("report-fraud")} == {"last-review"}
+    assert {edge.target for edge in template.leaving("report-fraud")} == {"last-review", "unit-finds"}
     run, _ = played("insurance-claim", {"claimed_amount": 32000, "prior_claims": 4}, "adjuster-review more time")
     assert [visit.step_id for visit in run.open] == ["await-unit"]
 
