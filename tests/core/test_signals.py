@@ -105,7 +105,7 @@ def test_an_input_that_decides_decides_live_too_or_says_that_it_only_rehearses_a
         (
             "data-subject-erasure",
             {"identity_proven": True, "retention_duty": False},
-            ["erase denied"],
+            ["erase denied", "dpo-review keep"],
             "send-refusal",
             "refused",
         ),
