@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -65,6 +65,24 @@ def test_a_clock_stands_still_while_the_run_waits_for_records(window: Window, co
     expect(card).to_contain_text("Running")
     expect(card).not_to_contain_text("while “Await records” waits")
     expect(meter(page)).to_have_attribute("aria-valuetext", re.compile(r"left of 7 days$"))
+
+
+def test_a_clock_that_stands_still_is_due_later_the_longer_somebody_looks(window: Window, company: Company) -> None:
+    run = started(company, ago=timedelta(days=2), records=True)
+    page = window.page
+    page.route("**/events", lambda route: route.abort())  # nothing has the run read anew
+    page.clock.install()
+    page.reload()
+    window.open("runs", run["id"])
+    due = clocks(page).locator("time")
+    before = datetime.fromisoformat(due.get_attribute("datetime") or "")
+    expect(meter(page)).to_have_attribute("aria-valuetext", re.compile("left of 7 days$"))
+    left = meter(page).get_attribute("aria-valuetext")
+    page.clock.run_for(35_000)
+    expect(clocks(page)).to_contain_text(re.compile("It stood still for [34]\\d s"))
+    after = datetime.fromisoformat(due.get_attribute("datetime") or "")
+    assert timedelta(seconds=25) < after - before < timedelta(seconds=60)
+    expect(meter(page)).to_have_attribute("aria-valuetext", left or "")
 
 
 def test_an_act_in_time_stops_its_clock_and_is_named(window: Window, company: Company) -> None:

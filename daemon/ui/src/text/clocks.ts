@@ -50,6 +50,18 @@ export function readClock(
   return { state, left, whole, near, text: leftText(state, left, named, { exact, act }) };
 }
 
+/** A clock that stands still, so many milliseconds after the service gave it. */
+export function heldUp(clock: RunClock, rule: ClockRule | null, since: number): RunClock {
+  if (clock.state !== "paused" || since <= 0) return clock;
+  // When business days end is known to the calendar alone.
+  const inBusinessDays = rule === null || `${rule.within} ${rule.extend?.by}`.includes("BD");
+  const due =
+    clock.due_at === null || inBusinessDays
+      ? clock.due_at
+      : new Date(Date.parse(clock.due_at) + since).toISOString();
+  return { ...clock, due_at: due, paused_s: clock.paused_s + since / 1_000 };
+}
+
 function leftText(
   state: ClockReading["state"],
   left: number,
@@ -128,7 +140,7 @@ export function clockNotes(
   const label = (id: string) => canvas?.nodes.find((node) => node.id === id)?.label ?? id;
   const notes = [
     clock.state === "paused" ? pauseText(rule, run, label) : null,
-    clock.paused_s > 0 ? t("stoodStill", { span: spanText(clock.paused_s, true) }) : null,
+    clock.paused_s >= 1 ? t("stoodStill", { span: spanText(clock.paused_s, true) }) : null,
     ...(clock.stopped_at === null
       ? clock.assumed.map((what) => t.code("assumed", what, what))
       : []),

@@ -5,7 +5,7 @@ import { useId, useMemo } from "react";
 import type { Canvas, ClockRule, Run, RunClock } from "../../api/types";
 import { useNowNear } from "../../state/now";
 import { useCompanyZone } from "../../state/zone";
-import { clockDueText, clockNotes, readClock } from "../../text/clocks";
+import { clockDueText, clockNotes, heldUp, readClock } from "../../text/clocks";
 import { clocks as t } from "../../text/en/clocks";
 import { formatTime } from "../../text/labels";
 import { Label } from "../Text";
@@ -43,7 +43,7 @@ export function ClockBars({ run, canvas, at }: Props) {
 }
 
 function ClockBar({
-  clock,
+  clock: given,
   rule,
   run,
   canvas,
@@ -59,8 +59,9 @@ function ClockBar({
 }) {
   const id = useId();
   const zone = useCompanyZone();
-  const now = useNowNear(clock.due_at ?? clock.started_at);
-  const { state, left, whole, near, text } = readClock(clock, rule, fixed ? seen : now, seen);
+  const now = useNowNear(given.due_at ?? given.started_at);
+  const { state, left, whole, near, text } = readClock(given, rule, fixed ? seen : now, seen);
+  const clock = fixed ? given : heldUp(given, rule, now - seen);
   const shown = state === "running" && left < 0 ? "breached" : state;
   const part = whole === 0 ? 0 : Math.min(1, Math.max(0, left / whole));
   return (
