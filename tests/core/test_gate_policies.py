@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from actors.core.calls import StoredBinding
-from actors.core.eligibility import Decider, Setting, why_not_for_anybody
+from actors.core.eligibility import Decider, Setting, free_deciders, why_not_for_anybody
 from actors.core.gate_policy import Escalation
 from actors.core.people import ActiveDelegation, ByKind, Company, Person
 from actors.core.preview import previews
@@ -39,6 +39,17 @@ class Amount:
 def asking(form: Amount | None = None, **policy: Any) -> Conversation:
     asked = gate("a", form=form, **policy)
     return Conversation(process(asked, task("pay"), end(), ways="a -> pay -> end"), company=OFFICE).start()
+
+
+def test_those_who_may_decide_are_neither_kept_out_nor_have_they_decided() -> None:
+    talk = asking(quorum=2, groups=("finance",), four_eyes=("starter",))
+
+    def free() -> set[str]:
+        return {*free_deciders(talk.run.parked[0], talk.run, Setting(talk.template, {}, OFFICE))}
+
+    assert free() == {"bob", "cyd"}, "ann has started it"
+    talk.resume("a", by="cyd", role="manager")
+    assert free() == {"bob"}
 
 
 def wrong(talk: Conversation) -> list[str]:
