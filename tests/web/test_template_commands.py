@@ -18,7 +18,7 @@ async def test_a_shipped_process_is_pulled_changed_pushed_and_published(
     numbered = tmp_path / "unnumbered.yaml"
     numbered.write_text("".join(one for one in text.splitlines(keepends=True) if not one.startswith("version:")))
     checked = await operator.says("templates", "check", numbered)
-    assert (checked.exit_code, "clock refund takes up to P12D of P14D, by " in checked.stdout) == (0, True)
+    assert (checked.exit_code, "clock refund takes up to P13D of P14D, by " in checked.stdout) == (0, True)
     same = await operator.says("templates", "diff", file)
     assert (same.exit_code, "as refund version" in same.stdout) == (0, True)
     file.write_text(text.replace("title: ", "title: Our own ", 1))

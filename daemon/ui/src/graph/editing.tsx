@@ -51,8 +51,8 @@ export function EdgeTools({ edge, editing }: { edge: RoutedEdge; editing: GraphE
   const segment = longestOf(edge.points);
   if (segment === null) return null;
   const [at, next] = segment;
-  // Beside a label, which stands in the middle.
-  const along = edge.label === null ? 0.5 : 0.7;
+  // Beside a label, which stands in the middle, and beside those of the line next to this one.
+  const along = edge.label === null ? 0.5 : edge.isBeside ? 0.25 : 0.7;
   const middle = { x: at.x + (next.x - at.x) * along, y: at.y + (next.y - at.y) * along };
   const { source, target } = edge;
   return (

@@ -2,7 +2,7 @@
 
 import ELK, { type ElkNode } from "elkjs/lib/elk-api.js";
 import workerAddress from "elkjs/lib/elk-worker.min.js?url";
-import type { Canvas } from "../api/types";
+import type { Canvas, GraphEdge } from "../api/types";
 
 export interface Point {
   x: number;
@@ -16,6 +16,8 @@ export interface RoutedEdge {
   name: string;
   points: Point[];
   label: { x: number; y: number; width: number } | null;
+  /** Whether it is every other one of those that connect the same two steps. */
+  isBeside: boolean;
 }
 
 export interface GraphLayout {
@@ -116,11 +118,16 @@ function readLayout(canvas: Canvas, root: ElkNode): GraphLayout {
         section === undefined
           ? []
           : [section.startPoint, ...(section.bendPoints ?? []), section.endPoint],
+      isBeside: canvas.edges.slice(0, index).filter((one) => isAlike(one, from)).length % 2 === 1,
       label:
         label === undefined ? null : { x: label.x ?? 0, y: label.y ?? 0, width: label.width ?? 0 },
     };
   });
   return { width: root.width ?? 0, height: root.height ?? 0, positions, edges };
+}
+
+function isAlike(one: GraphEdge, other: GraphEdge | undefined): boolean {
+  return one.source === other?.source && one.target === other.target;
 }
 
 /** An SVG path through the points, with rounded corners. */
