@@ -110,6 +110,21 @@ async def test_streams_end_where_the_database_has_failed_over_so_that_their_read
             assert [one async for one in stream] == []
 
 
+async def test_a_stream_sends_nothing_that_it_has_read_behind_a_failover(
+    ann: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, store = await ann.start("line", {"amount": 5}), ann.house.services.store
+    recorded = store.history
+
+    async def fails_over(*asked: Any, **more: Any) -> Any:
+        monkeypatch.setattr(type(store), "failovers", store.failovers + 1)
+        return await recorded(*asked, **more)
+
+    monkeypatch.setattr(store, "history", fails_over)
+    async with EventStream(ann, run["id"]) as stream:
+        assert [one async for one in stream] == []
+
+
 async def test_a_stream_begins_at_the_present_and_sends_what_comes(ann: Person) -> None:
     await ann.start("quick")
     before = len(await everything(ann))

@@ -262,6 +262,8 @@ class RunEventStream:
 
     async def _frames(self, first: Page[RecordedEvent], subscription: RunSubscription) -> AsyncGenerator[bytes, None]:
         while first:
+            if self._has_failed_over():
+                return
             yield await self._framed(first, first.size)
             first = await self._recorded()
         if not self._is_over and (changed := await self._changed_gates()):
@@ -273,17 +275,23 @@ class RunEventStream:
                 continue
             run, events = item
             self._run = self._run if run is None else run
-            if self._services.store.failovers != self._failovers:
+            if self._has_failed_over():
                 return
             if run is None:
                 yield await self._changed_gates()
                 continue
             before = run.version - len(events)
             while before > self._sent and (missed := await self._recorded()):  # committed elsewhere
+                if self._has_failed_over():
+                    return
                 yield await self._framed(missed, missed.size)
             recorded = [RecordedEvent(before + index, event) for index, event in enumerate(events, 1)]
             yield await self._framed(recorded, run.size_bytes)
             self._ended = run.ended is not None
+
+    def _has_failed_over(self) -> bool:
+        """Whether the database has, since the stream began: its readers come back."""
+        return self._services.store.failovers != self._failovers
 
     @property
     def _is_over(self) -> bool:
