@@ -261,7 +261,7 @@ def test_a_payment_has_no_more_than_what_came_back_is_not_covered_or_is_left() -
 
 def test_a_call_needs_what_was_signed_for_it() -> None:
     for vertical, step_id, needed in (
-        ("invoice-approval", "release", {"inputs.amount", "inputs.currency", "inputs.vendor_id"}),
+        ("invoice-approval", "release", {"inputs.amount", "inputs.vendor_id"}),
         ("vendor-onboarding", "activate", {"inputs.bank_account"}),
         ("access-request", "grant", {"inputs.system", "inputs.entitlement", "inputs.days"}),
         ("customer-onboarding", "open-account", {"inputs.customer_address", "inputs.identification_number"}),
