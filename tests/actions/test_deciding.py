@@ -259,6 +259,16 @@ async def test_agents_that_are_stopped_get_no_decision(deciding: Deciding, store
     await decided(deciding, "run-3", call())
 
 
+async def test_a_daemon_that_is_told_again_of_a_pause_which_another_one_stored_knows_it(
+    deciding: Deciding, store: Store, clock: Clock
+) -> None:
+    async with deciding_on(store, clock) as other:
+        await deciding.pauses.pause(ADMIN, "bot", "It refunds twice.")
+        assert other.pauses.why(ACME, "bot") is None, "it has not heard of it yet"
+        await other.pauses.pause(ADMIN, "bot", "It refunds twice.")
+        assert other.pauses.why(ACME, "bot") == deciding.pauses.why(ACME, "bot")
+
+
 async def test_rules_that_are_refused_are_not_stored(deciding: Deciding) -> None:
     with pytest.raises(RulesRefused) as refused:
         await deciding.rules.put(ADMIN, [replace(REFUNDS, when="arguments.amount <")])

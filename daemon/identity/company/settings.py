@@ -56,6 +56,9 @@ class SettingService(Generic[T]):
             before, number = (self.kind.default, 1) if stored is None else (stored.value, stored.number + 1)
             after = self.merged(before, changes)
             if after == before:
+                if stored is not None:  # perhaps by another daemon, of which this one has not heard yet
+                    self.apply([stored])
+                    self._companies.changed(company_id)
                 return after
             if check is not None:
                 check(before, after, number - 1)
